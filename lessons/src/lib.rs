@@ -1,0 +1,1 @@
+//! Lessons: prose, scripts, and the runner that plays them.

@@ -1,0 +1,194 @@
+//! What a person can do to an object: change its rules, crash it, move its clock, cut it
+//! off, hold its alarm. Every one of these is recorded in the log.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Label, OffsetMs};
+use crate::rules::{RuleValue, RulesUpdate};
+use crate::trace::CrashPoint;
+
+/// How many faults one object can have at once.
+pub const FAULTS_MAX: usize = 16;
+
+/// Crashes the object, now or at a point of its next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Crash {
+    /// Where.
+    pub at: CrashPoint,
+    /// Stay down until told to restart. Otherwise the next call or alarm starts it again.
+    #[serde(default)]
+    pub stay_down: bool,
+}
+
+/// Moves the object's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Clock {
+    /// What is added to the real time, in ms. 0 puts it right.
+    pub offset_ms: OffsetMs,
+}
+
+/// What a fault does to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum FaultAction {
+    /// The object cannot be reached: the request never arrives.
+    Unreachable,
+    /// With an `atomic_…` rule off: the second half of the step takes `delay_ms`.
+    SlowStore,
+}
+
+/// A fault that waits for matching messages.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fault {
+    /// The operation it matches, `acquire` or `write` for example; `*` for every one.
+    pub message: String,
+    /// Only messages of this client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Label>,
+    /// What it does.
+    pub action: FaultAction,
+    /// For `slow_store`: how long, in ms, at most 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// How many messages it hits; without it, every one until the faults are set anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+}
+
+impl Fault {
+    /// The longest delay, in ms.
+    pub const DELAY_MAX_MS: u64 = 10_000;
+
+    /// Why the fault makes no sense, if it does not.
+    pub fn problem(&self) -> Option<&'static str> {
+        match self.action {
+            _ if self.times == Some(0) => Some("`times` must be at least 1"),
+            FaultAction::Unreachable if self.delay_ms.is_some() => {
+                Some("`delay_ms` belongs to `slow_store` only")
+            }
+            FaultAction::SlowStore if self.delay_ms.is_none_or(|ms| ms > Self::DELAY_MAX_MS) => {
+                Some("`slow_store` needs `delay_ms` from 0 to 10000")
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn matches(
+        &self,
+        action: FaultAction,
+        operation: &str,
+        from: Option<&Label>,
+    ) -> bool {
+        let is_message = self.message == "*" || self.message == operation;
+        let is_sender = self.from.is_none() || self.from.as_ref() == from;
+        self.action == action && is_message && is_sender
+    }
+
+    /// One line for the log: `unreachable: acquire from A, 2 times`.
+    pub fn summary(&self) -> String {
+        let mut text = match self.action {
+            FaultAction::Unreachable => format!("unreachable: {}", self.message),
+            FaultAction::SlowStore => {
+                format!("slow store: {}, {} ms", self.message, self.delay_ms.unwrap_or(0))
+            }
+        };
+        if let Some(from) = &self.from {
+            text += &format!(" from {from}");
+        }
+        if let Some(times) = self.times {
+            text += &format!(", {times} times");
+        }
+        text
+    }
+}
+
+/// What happens to the alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum AlarmAction {
+    /// Ring it now.
+    Fire,
+    /// Let it pass unheard until resumed.
+    Suppress,
+    /// Let it ring again; an overdue one rings at once.
+    Resume,
+}
+
+/// The body of a request about the alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Alarm {
+    /// What to do.
+    pub action: AlarmAction,
+}
+
+/// One act of a person on an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "control", content = "body", rename_all = "snake_case")]
+pub enum Control {
+    /// `PUT …/rules`
+    Rules(RulesUpdate),
+    /// `POST …/crash`
+    Crash(Crash),
+    /// `POST …/restart`
+    Restart,
+    /// `PUT …/clock`
+    Clock(Clock),
+    /// `PUT …/faults`: replaces all of them.
+    Faults(Vec<Fault>),
+    /// `POST …/alarm`
+    Alarm(Alarm),
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ControlReply {
+    /// The rules now in force.
+    RulesSet {
+        /// By name.
+        rules: BTreeMap<String, RuleValue>,
+    },
+    /// The next step crashes at this point.
+    CrashArmed {
+        /// Where.
+        at: CrashPoint,
+    },
+    /// It is down, or on its way down.
+    Crashed,
+    /// It runs again.
+    Restarted {
+        /// How often it has started after a crash, from 1.
+        incarnation: u64,
+    },
+    /// It was running.
+    AlreadyRunning,
+    /// The clock is moved.
+    ClockSet {
+        /// By this much.
+        offset_ms: i64,
+    },
+    /// The faults are in place.
+    FaultsSet {
+        /// How many.
+        n_faults: u64,
+    },
+    /// The alarm rang.
+    AlarmFired,
+    /// The alarm is held.
+    AlarmSuppressed,
+    /// The alarm rings again.
+    AlarmResumed,
+}
