@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::build;
 use crate::fingerprint;
@@ -33,6 +33,9 @@ const WATCHED: &[&str] = &[
 ];
 
 pub(crate) fn dev(project: &Project, profile: Profile, port: u16, watch: bool) -> Result<()> {
+    if watch && profile == Profile::Release {
+        bail!("--watch is for development builds: a release build takes minutes each time");
+    }
     let started_at = Instant::now();
     serve::check_port(port)?;
     prerequisites::ensure(project)?;
@@ -50,7 +53,7 @@ pub(crate) fn dev(project: &Project, profile: Profile, port: u16, watch: bool) -
         sleep(EVERY);
         process::stop_here_if_interrupted();
         if let Some(status) = server.try_wait()? {
-            anyhow::bail!("the server ended ({status}); it says why above");
+            bail!("the server ended ({status}); it says why above");
         }
         if !watch {
             continue;
