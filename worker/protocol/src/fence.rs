@@ -27,6 +27,8 @@ use crate::trace::{Decision, ObjectRecord, TraceKind, decided};
 
 /// How many keys one resource holds; a write to one more is refused.
 pub const KEYS_MAX: usize = 64;
+/// How many fences one resource holds; a claim or write that needs one more is refused.
+pub const SCOPES_MAX: usize = 64;
 /// How many write ids are remembered; the oldest is forgotten first.
 pub const WRITES_MAX: usize = 64;
 
@@ -261,7 +263,7 @@ pub enum FenceReply {
         /// The write id.
         write_id: Label,
     },
-    /// The resource holds as many keys as it may.
+    /// The resource holds as many keys, or fences, as it may.
     Full {
         /// How many.
         keys_max: u64,
@@ -339,6 +341,8 @@ pub struct FencedResource {
 
 type Happened = Vec<(TraceKind, Option<Decision>)>;
 
+const FULL: FenceReply = FenceReply::Full { keys_max: KEYS_MAX as u64 };
+
 impl Machine for FencedResource {
     type Record = FenceRecord;
     type Rules = FenceRules;
@@ -378,6 +382,8 @@ impl Machine for FencedResource {
         let reply = match input {
             FenceInput::Claim(claim) => Some(self.claim(claim, &mut happened)),
             FenceInput::Write(write) => self.write(write, &mut deferred, &mut happened),
+            // Another new key may have been stored since this one was admitted.
+            FenceInput::StorePayload(write) if self.is_full_for(&write.key) => Some(FULL),
             FenceInput::StorePayload(write) => Some(self.store(write, &mut happened)),
             FenceInput::Read(read) => Some(self.read(read, &mut happened)),
             FenceInput::Tick => None,
@@ -400,6 +406,15 @@ impl FencedResource {
         if self.rules.fence_per_lease { format!("lease/{lease}") } else { format!("key/{key}") }
     }
 
+    fn is_full_for(&self, key: &Label) -> bool {
+        let is_new = !self.record.values.contains_key(key.as_str());
+        is_new && self.record.values.len() >= KEYS_MAX
+    }
+
+    fn has_no_room_for(&self, scope: &str) -> bool {
+        !self.record.marks.contains_key(scope) && self.record.marks.len() >= SCOPES_MAX
+    }
+
     fn mark(&self, scope: &str) -> Mark {
         self.record.marks.get(scope).cloned().unwrap_or_default()
     }
@@ -409,6 +424,9 @@ impl FencedResource {
     /// the lease, so it has no effect on per-key fences.
     fn claim(&mut self, claim: Claim, happened: &mut Happened) -> FenceReply {
         let scope = format!("lease/{}", claim.lease);
+        if self.has_no_room_for(&scope) {
+            return FULL;
+        }
         let mut mark = self.mark(&scope);
         let lease = label(&claim.lease);
         if claim.token.get() < mark.high_water_mark {
@@ -418,7 +436,7 @@ impl FencedResource {
             happened.push((kind, decided!("guard")));
             return FenceReply::Fenced { presented, high_water_mark };
         }
-        if claim.token.get() > mark.claimed {
+        if claim.token.get() > mark.high_water_mark {
             mark.next_seq = 1;
         }
         mark.claimed = claim.token.get();
@@ -437,12 +455,15 @@ impl FencedResource {
         if let Some(reply) = self.repeated(&write, happened) {
             return Some(reply);
         }
-        let is_new_key = !self.record.values.contains_key(write.key.as_str());
-        if is_new_key && self.record.values.len() >= KEYS_MAX {
-            return Some(FenceReply::Full { keys_max: KEYS_MAX as u64 });
-        }
         let scope = self.scope(&write.lease, &write.key);
+        if self.is_full_for(&write.key) || self.has_no_room_for(&scope) {
+            return Some(FULL);
+        }
         let mut mark = self.mark(&scope);
+        if write.token.get() > mark.high_water_mark {
+            // A newer grant numbers its writes from 1, claimed or not.
+            mark.next_seq = 1;
+        }
         if let Err((reply, why)) = self.admit(&write, &mark) {
             happened.push((self.refusal(&write, &mark, &reply), why));
             return Some(reply);
@@ -492,6 +513,9 @@ impl FencedResource {
             presented: write.token,
             high_water_mark: token(mark.high_water_mark),
         };
+        // A claim covers the lease: fences of single keys never hear of one, and compare with
+        // their mark only. 0 stands for "nobody has claimed" and is nobody's token.
+        let is_unclaimed = presented != mark.claimed || presented == 0;
         match self.rules.guard {
             Guard::None => {}
             Guard::AtLeast if presented < mark.high_water_mark => {
@@ -505,7 +529,7 @@ impl FencedResource {
             Guard::Claimed if presented < mark.high_water_mark => {
                 return Err((fenced, decided!("guard")));
             }
-            Guard::Claimed if presented != mark.claimed => {
+            Guard::Claimed if self.rules.fence_per_lease && is_unclaimed => {
                 let claimed = token(mark.claimed);
                 let reply = FenceReply::NotClaimed { presented: write.token, claimed };
                 return Err((reply, decided!("guard")));

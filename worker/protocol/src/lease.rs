@@ -384,7 +384,11 @@ impl LeaseAuthority {
             (self.rules.fifo_queue, ask.wait_ms, ask.request_id)
             && self.record.waiters.len() < WAITERS_MAX
         {
-            return self.queue(now_ms, candidate, ask.ttl_ms, wait_ms, request_id, happened);
+            // Whichever comes first: it is tired of waiting, or its request is out of date.
+            let limit_ms = ask.not_after_ms.filter(|_| self.rules.check_not_after);
+            let limit_ms = limit_ms.map_or(MAX_SAFE_INTEGER, TimestampMs::get);
+            let deadline_ms = (now_ms + wait_ms.get()).min(limit_ms);
+            return self.queue(now_ms, candidate, ask.ttl_ms, deadline_ms, request_id, happened);
         }
         let remaining_ms = self.record.expires_at_ms.saturating_sub(now_ms);
         let kind = TraceKind::LeaseRefused {
@@ -420,9 +424,9 @@ impl LeaseAuthority {
             return None;
         }
         let first = self.record.replies.iter().find(|reply| reply.request_id == *request_id)?;
-        let (holder, token, expires_at_ms) = (&first.holder, first.token, first.expires_at_ms);
+        let (token, first_expires_at_ms) = (first.token, first.expires_at_ms);
         let request_id = request_id.clone();
-        if holder != asked_by {
+        if first.holder != *asked_by {
             happened.push((
                 TraceKind::RequestConflicted { request_id: request_id.clone() },
                 decided!("remember_requests"),
@@ -430,6 +434,12 @@ impl LeaseAuthority {
             return Some(LeaseReply::Conflict { request_id });
         }
         happened.push((TraceKind::RequestRepeated { request_id }, decided!("remember_requests")));
+        // The same grant as at first, but the time left is what is left now: it may have been
+        // prolonged, or have ended by a release or by force.
+        let is_held = self.record.holder.as_ref() == Some(asked_by)
+            && token.is_some_and(|token| token.get() == self.record.token);
+        let expires_at_ms =
+            if is_held { self.record.expires_at_ms } else { first_expires_at_ms.min(now_ms) };
         Some(token.map_or(LeaseReply::Timeout, |token| LeaseReply::Granted {
             token,
             ttl_ms: expires_at_ms.saturating_sub(now_ms),
@@ -442,14 +452,13 @@ impl LeaseAuthority {
         now_ms: u64,
         holder: Holder,
         ttl_ms: TtlMs,
-        wait_ms: WaitMs,
+        deadline_ms: u64,
         request_id: Label,
         happened: &mut Happened,
     ) -> LeaseReply {
         self.touch_clock(now_ms);
         self.record.counter += 1;
         let position = self.record.waiters.len() as u64 + 1;
-        let deadline_ms = now_ms + wait_ms.get();
         let name = holder.name.clone();
         self.record.waiters.push(Waiter {
             ticket: self.record.counter,
@@ -483,7 +492,10 @@ impl LeaseAuthority {
         self.record.token = next;
         self.record.expires_at_ms = expires_at_ms;
         self.record.holder = Some(holder.clone());
-        if let Some(request_id) = request_id {
+        // A queued request can only learn its outcome by asking again, so the queue needs
+        // no rule for this.
+        let is_remembered = self.rules.remember_requests || by == GrantedBy::Queue;
+        if let Some(request_id) = request_id.filter(|_| is_remembered) {
             self.remember(request_id, holder.clone(), Some(token), expires_at_ms);
         }
         let kind = TraceKind::LeaseGranted {
@@ -506,9 +518,6 @@ impl LeaseAuthority {
         token: Option<FencingToken>,
         expires_at_ms: u64,
     ) {
-        if !self.rules.remember_requests && !self.rules.fifo_queue {
-            return;
-        }
         self.record.counter += 1;
         let ordinal = self.record.counter;
         self.record.replies.retain(|reply| reply.request_id != request_id);

@@ -289,11 +289,13 @@ impl ShardCoordinator {
         deferred: &mut Option<ShardInput>,
         happened: &mut Happened,
     ) -> Option<ShardReply> {
-        if let Some(reply) = self.check_map(&apply, happened) {
-            return Some(reply);
-        }
+        // Before the map: whoever missed the answer must be able to learn it here after the
+        // keys have moved, or would apply the operation again at the new shard.
         if let Some((kind, reply)) = self.repeated(&apply) {
             happened.push((kind, decided!("remember_op_ids")));
+            return Some(reply);
+        }
+        if let Some(reply) = self.check_map(&apply, happened) {
             return Some(reply);
         }
         if self.result(&apply.op).is_none() {
