@@ -224,6 +224,8 @@ impl<M: Addressed> Shell<M> {
             return Err(Problem::Unavailable(reason));
         }
         if let Some((delay_ms, input)) = turn.deferred.take() {
+            // The first half is durable and others act on it: the log shows it now.
+            self.tell_lab(ordinal).await?;
             JsFuture::from(glue::sleep(delay_ms as f64)).await?;
             (turn.reply, ordinal) = self.second_half(envelope, input)?;
         }
