@@ -123,6 +123,7 @@ impl Project {
             .env("WRANGLER_SEND_ERROR_REPORTS", "false")
             // No banner, and no question to the registry for a newer version.
             .env("WRANGLER_HIDE_BANNER", "true")
+            .env("WRANGLER_LOG_PATH", self.scratch("logs/wrangler"))
             // Without this every start waits three seconds for a file that
             // describes the data center, and then does without it.
             .env("CLOUDFLARE_CF_FETCH_ENABLED", "false");
