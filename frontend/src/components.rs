@@ -1,0 +1,10 @@
+//! The reusable parts of the page. Each takes plain values and signals and reports by
+//! callback; none fetches (except `source`, which reads a static file) or knows a route.
+
+pub mod invariant_strip;
+pub mod lanes;
+pub mod rejection_card;
+pub mod source;
+pub mod stage;
+pub mod tables;
+pub mod transcript;
