@@ -3,8 +3,10 @@
 //! The fast path is plain `serde_json`. Only a body that was refused is read a second
 //! time, to find out which field to name.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::problem::Problem;
 
@@ -24,13 +26,22 @@ pub(crate) fn check_content_type(content_type: Option<&str>, body: &str) -> Resu
     ))
 }
 
-/// Reads a body.
+/// Reads a body that is an object.
 pub(crate) fn parse<T: DeserializeOwned>(body: &str) -> Result<T, Problem> {
-    serde_json::from_str(body).map_err(|_| explain::<T>("", body))
+    parse_at("", body)
 }
 
-/// Reads JSON that is not the body; `place` says where it stood.
+/// Reads a body that is a list.
+pub(crate) fn parse_list<T: DeserializeOwned>(body: &str) -> Result<Vec<T>, Problem> {
+    serde_json::from_str(body).map_err(|_| explain::<Vec<T>>("", body))
+}
+
+/// Reads a JSON object; `place` says where it stood, if it was not the body.
 pub(crate) fn parse_at<T: DeserializeOwned>(place: &str, text: &str) -> Result<T, Problem> {
+    // serde would take a list for a struct, by the order of the fields.
+    if text.trim_start().starts_with('[') {
+        return Err(explain::<BTreeMap<String, IgnoredAny>>(place, text));
+    }
     serde_json::from_str(text).map_err(|_| explain::<T>(place, text))
 }
 
@@ -82,6 +93,13 @@ mod tests {
         }
         let text = detail::<Acquire>(r#"{"holder":"A","ttl_ms":1000,"ttl":1}"#);
         assert!(text.contains("unknown field"), "{text}");
+    }
+
+    #[test]
+    fn a_list_is_no_object() {
+        let text = detail::<protocol::lease::Release>("[1]");
+        assert!(text.contains("expected a map"), "{text}");
+        assert!(parse_list::<u64>("[1]").is_ok() && parse_list::<u64>("{}").is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ const INTERNAL_BYTES_MAX = 4 * 1024 * 1024;
 /** `[method, url, content type, trace header, body]`; the body is `null` when too large. */
 export async function receive(request) {
   const { method, url, headers } = request;
-  const bytesMax = url.startsWith(INTERNAL) ? INTERNAL_BYTES_MAX : BODY_BYTES_MAX;
+  const bytesMax = url.startsWith(INTERNAL + "append") ? INTERNAL_BYTES_MAX : BODY_BYTES_MAX;
   const body = request.body === null ? "" : await readText(request, bytesMax);
   return [method, url, headers.get("content-type"), headers.get("fencepost-trace"), body];
 }
@@ -31,6 +31,14 @@ async function readText(request, bytesMax) {
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/**
+ * Reads a body that nobody wants. Answering before the body is read makes the runtime close
+ * the connection, and a client that reuses it at that moment sees its next request fail.
+ */
+export async function drain(request) {
+  if (request.body !== null) await readText(request, BODY_BYTES_MAX).catch(() => {});
 }
 
 /** A JSON answer. A negative Lamport time stands for none. */

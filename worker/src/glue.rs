@@ -14,6 +14,9 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub(crate) fn receive(request: &JsValue) -> Result<Promise, JsValue>;
 
+    /// Reads a body that nobody wants; never rejects.
+    pub(crate) fn drain(request: &JsValue) -> Promise;
+
     /// A JSON answer.
     pub(crate) fn answer(status: u16, body: &str, lamport: f64) -> Response;
 

@@ -48,7 +48,11 @@ async fn answer(request: &Request, env: &JsValue) -> Result<Response, Problem> {
     if method == "OPTIONS" && path.starts_with("/api/") {
         return Ok(glue::preflight());
     }
-    match route(&method, path)? {
+    let found = route(&method, path);
+    if matches!(found, Err(_) | Ok(Route::Health | Route::OpenApi)) {
+        JsFuture::from(glue::drain(request)).await?;
+    }
+    match found? {
         Route::Health => {
             let body = json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") });
             Ok(glue::answer(200, &body.to_string(), -1.0))

@@ -172,7 +172,7 @@ impl ControlWord {
 }
 
 fn faults(kind: ObjectKind, body: &str) -> Result<Vec<Fault>, Problem> {
-    let faults: Vec<Fault> = body::parse(body)?;
+    let faults: Vec<Fault> = body::parse_list(body)?;
     let knows = |word: &str| Operation::from_word(word).is_some_and(|one| one.kind() == kind);
     match faults.iter().position(|fault| fault.message != "*" && !knows(&fault.message)) {
         None => Ok(faults),
