@@ -4,6 +4,7 @@
 //! stage. All of them give pixels; the components turn pixels into SVG.
 
 pub mod lanes;
+pub mod labels;
 pub mod measure;
 pub mod motion;
 pub mod stage;

@@ -17,6 +17,7 @@ use crate::narration::{self, sender_of};
 use crate::playback::fold::refusal;
 use crate::playback::{Object, Playback, Scene};
 
+pub mod excerpt;
 pub mod rules;
 
 pub use rules::{Meaning, meaning};
