@@ -29,11 +29,7 @@ impl Args {
     /// The value of `name VALUE` or `name=VALUE`.
     pub(crate) fn value(&mut self, name: &str) -> Result<Option<String>> {
         let prefix = format!("{name}=");
-        let Some(at) = self
-            .0
-            .iter()
-            .position(|arg| arg == name || arg.starts_with(&prefix))
-        else {
+        let Some(at) = self.0.iter().position(|arg| arg == name || arg.starts_with(&prefix)) else {
             return Ok(None);
         };
         let arg = self.0.remove(at).unwrap_or_default();
@@ -96,10 +92,7 @@ mod tests {
     #[test]
     fn refuses_what_it_does_not_know() {
         let mut with_equals = args("--only=lint,unit");
-        assert_eq!(
-            with_equals.value("--only").unwrap().as_deref(),
-            Some("lint,unit")
-        );
+        assert_eq!(with_equals.value("--only").unwrap().as_deref(), Some("lint,unit"));
         assert!(args("--prot 1").finish().is_err());
         assert!(args("--port").number("--port").is_err());
         assert!(args("--port x").number("--port").is_err());

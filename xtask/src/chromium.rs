@@ -11,12 +11,7 @@ use nix::unistd::Uid;
 use crate::progress;
 use crate::project::Project;
 
-const NAMES: &[&str] = &[
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
-];
+const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 const ELSEWHERE: &[&str] = &[
     "/snap/bin/chromium",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -40,17 +35,10 @@ pub(crate) fn ensure(project: &Project) -> Result<PathBuf> {
              or set CHROMIUM to the path of one"
         );
     }
-    for args in [
-        &["update"][..],
-        &["install", "--yes", "--no-install-recommends", "chromium"],
-    ] {
+    for args in [&["update"][..], &["install", "--yes", "--no-install-recommends", "chromium"]] {
         let mut command = project.command("apt-get");
         command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
-        progress::run(
-            project,
-            &format!("apt-get {}", args.join(" ")),
-            &mut command,
-        )?;
+        progress::run(project, &format!("apt-get {}", args.join(" ")), &mut command)?;
     }
     find().context("apt-get installed chromium, but it is in none of the usual places")
 }
@@ -60,7 +48,5 @@ fn find() -> Option<PathBuf> {
     let in_path = NAMES
         .iter()
         .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)));
-    in_path
-        .chain(ELSEWHERE.iter().map(PathBuf::from))
-        .find(|candidate| candidate.is_file())
+    in_path.chain(ELSEWHERE.iter().map(PathBuf::from)).find(|candidate| candidate.is_file())
 }

@@ -28,9 +28,6 @@ pub(crate) fn deploy(project: &Project, args: &[String]) -> Result<()> {
 /// What the tests run, with `--dry-run`: everything but the upload.
 pub(crate) fn command(project: &Project) -> Command {
     let mut command = project.wrangler();
-    command
-        .arg("deploy")
-        .arg("--config")
-        .arg(project.path("worker/wrangler.toml"));
+    command.arg("deploy").arg("--config").arg(project.path("worker/wrangler.toml"));
     command
 }

@@ -17,13 +17,8 @@ use anyhow::{Context as _, Result};
 use crate::project::Project;
 
 /// Inputs of every compiled step: a change here can change any artifact.
-pub(crate) const MANIFESTS: &[&str] = &[
-    "Cargo.toml",
-    "Cargo.lock",
-    "rust-toolchain.toml",
-    ".cargo/config.toml",
-    "package-lock.json",
-];
+pub(crate) const MANIFESTS: &[&str] =
+    &["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml", "package-lock.json"];
 
 /// Folders that hold output or other people's code, wherever they are.
 const SKIPPED_FOLDERS: &[&str] = &["target", "node_modules", "build", "tests", "e2e"];
@@ -88,10 +83,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn new(project: &Project, step: &str, digest: String) -> Self {
-        Self {
-            path: project.scratch("stamps").join(step),
-            digest,
-        }
+        Self { path: project.scratch("stamps").join(step), digest }
     }
 
     pub(crate) fn digest(&self) -> &str {

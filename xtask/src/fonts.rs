@@ -31,29 +31,19 @@ pub(crate) fn copy(project: &Project, dist: &Path, texts: &[&str]) -> Result<Ren
             .with_context(|| format!("cannot copy {}", license.display()))?;
     }
     let mut renames = Renames::new();
-    for name in texts
-        .iter()
-        .flat_map(|text| names_in(text))
-        .collect::<BTreeSet<_>>()
-    {
+    for name in texts.iter().flat_map(|text| names_in(text)).collect::<BTreeSet<_>>() {
         let bytes = fs::read(locate(project, &name)?)?;
         let hashed = format!("{name}-{}{SUFFIX}", fingerprint::of_bytes(&bytes));
         fs::write(folder.join(&hashed), &bytes)?;
-        renames.push((
-            format!("{PREFIX}{name}{SUFFIX}"),
-            format!("{PREFIX}{hashed}"),
-        ));
+        renames.push((format!("{PREFIX}{name}{SUFFIX}"), format!("{PREFIX}{hashed}")));
     }
     Ok(renames)
 }
 
 fn locate(project: &Project, name: &str) -> Result<PathBuf> {
     for family in FAMILIES {
-        let file = project
-            .path(PACKAGES)
-            .join(family)
-            .join("files")
-            .join(format!("{name}{SUFFIX}"));
+        let file =
+            project.path(PACKAGES).join(family).join("files").join(format!("{name}{SUFFIX}"));
         if name.starts_with(family) && file.is_file() {
             return Ok(file);
         }
@@ -71,9 +61,7 @@ fn names_in(text: &str) -> BTreeSet<String> {
             let rest = &text[at + PREFIX.len()..];
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
             let end = rest.find(|c| !is_name(c))?;
-            rest[end..]
-                .starts_with(SUFFIX)
-                .then(|| rest[..end].to_owned())
+            rest[end..].starts_with(SUFFIX).then(|| rest[..end].to_owned())
         })
         .collect()
 }

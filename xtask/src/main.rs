@@ -5,10 +5,7 @@
 //! changed is skipped.
 //!
 //! It holds no protocol rule and nothing that ships to a visitor.
-#![expect(
-    clippy::print_stdout,
-    reason = "a command line tool: standard output is its interface"
-)]
+#![expect(clippy::print_stdout, reason = "a command line tool: standard output is its interface")]
 
 mod args;
 mod bench;

@@ -15,12 +15,7 @@ use crate::progress;
 use crate::project::{Profile, Project};
 use crate::tools;
 
-const SOURCES: &[&str] = &[
-    "frontend",
-    "lessons",
-    "worker/protocol",
-    "xtask/src/boot.js",
-];
+const SOURCES: &[&str] = &["frontend", "lessons", "worker/protocol", "xtask/src/boot.js"];
 
 /// Compiles the page if its sources have changed; the folder with both files.
 pub(crate) fn compile(project: &Project, profile: Profile) -> Result<PathBuf> {
@@ -74,11 +69,7 @@ fn run_cargo(project: &Project, profile: Profile, label: &str) -> Result<PathBuf
         command.env("RUSTFLAGS", "--cfg erase_components");
     }
     progress::run(project, &format!("{label}: cargo build"), &mut command)?;
-    Ok(project
-        .target()?
-        .join(TARGET)
-        .join(profile.page())
-        .join("frontend.wasm"))
+    Ok(project.target()?.join(TARGET).join(profile.page()).join("frontend.wasm"))
 }
 
 fn optimize(project: &Project, label: &str, input: &Path, output: &Path) -> Result<()> {

@@ -56,10 +56,7 @@ fn check() -> Result<()> {
 /// What `program --version` prints, if there is such a program.
 fn version_of(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// `v20.3.1` is (20, 3).

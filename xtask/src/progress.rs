@@ -41,10 +41,7 @@ pub(crate) fn run(project: &Project, label: &str, command: &mut Command) -> Resu
     let outcome = attempt(project, label, command)?;
     if !outcome.success {
         show_output(&outcome);
-        bail!(
-            "{label} failed; the full output is in {}",
-            outcome.log.display()
-        );
+        bail!("{label} failed; the full output is in {}", outcome.log.display());
     }
     Ok(outcome.output)
 }
@@ -54,9 +51,7 @@ pub(crate) fn attempt(project: &Project, label: &str, command: &mut Command) -> 
     let log = log_path(project, label)?;
     let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let errors = file.try_clone()?;
-    command
-        .stdout(Stdio::from(file))
-        .stderr(Stdio::from(errors));
+    command.stdout(Stdio::from(file)).stderr(Stdio::from(errors));
 
     let started_at = Instant::now();
     let mut group = Group::spawn(command)
@@ -81,10 +76,7 @@ pub(crate) fn attempt(project: &Project, label: &str, command: &mut Command) -> 
             }
         } else if told_at.elapsed() > STILL_EVERY {
             told_at = Instant::now();
-            line(&format!(
-                "  … {label}: {} so far",
-                seconds(started_at.elapsed())
-            ));
+            line(&format!("  … {label}: {} so far", seconds(started_at.elapsed())));
         }
         sleep(Duration::from_millis(25));
     };
@@ -94,19 +86,12 @@ pub(crate) fn attempt(project: &Project, label: &str, command: &mut Command) -> 
 
     let success = status.is_some_and(|status| status.success());
     let mark = if success { '✓' } else { '✗' };
-    line(&format!(
-        "  {mark} {label}  {}",
-        seconds(started_at.elapsed())
-    ));
+    line(&format!("  {mark} {label}  {}", seconds(started_at.elapsed())));
     let mut output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     if status.is_none() {
         output.push_str("\nended by xtask: it took longer than 30 minutes\n");
     }
-    Ok(Outcome {
-        success,
-        output,
-        log,
-    })
+    Ok(Outcome { success, output, log })
 }
 
 /// Says that a step had nothing to do.
@@ -129,10 +114,7 @@ pub(crate) fn show_output(outcome: &Outcome) {
     let lines: Vec<&str> = outcome.output.lines().collect();
     let skipped = lines.len().saturating_sub(LINES_SHOWN_MAX);
     if skipped > 0 {
-        line(&format!(
-            "    ({skipped} lines before this in {})",
-            outcome.log.display()
-        ));
+        line(&format!("    ({skipped} lines before this in {})", outcome.log.display()));
     }
     for text in &lines[skipped..] {
         line(&format!("    {text}"));
@@ -151,10 +133,8 @@ pub(crate) fn seconds(elapsed: Duration) -> String {
 fn log_path(project: &Project, label: &str) -> Result<PathBuf> {
     let folder = project.scratch("logs");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let name: String = label
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let name: String =
+        label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     Ok(folder.join(format!("{name}.log")))
 }
 
@@ -181,9 +161,5 @@ fn last_line(log: &Path) -> String {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let tail = read_tail().unwrap_or_default();
-    tail.lines()
-        .map(str::trim)
-        .rfind(|text| !text.is_empty())
-        .unwrap_or_default()
-        .to_owned()
+    tail.lines().map(str::trim).rfind(|text| !text.is_empty()).unwrap_or_default().to_owned()
 }

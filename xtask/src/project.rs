@@ -96,9 +96,7 @@ impl Project {
     /// A command that runs at the root, with nothing to read from.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command
-            .current_dir(&self.root)
-            .stdin(std::process::Stdio::null());
+        command.current_dir(&self.root).stdin(std::process::Stdio::null());
         command
     }
 
@@ -138,10 +136,7 @@ impl Project {
             .output()
             .context("could not run `cargo metadata`")?;
         if !output.status.success() {
-            bail!(
-                "`cargo metadata` failed:\n{}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            bail!("`cargo metadata` failed:\n{}", String::from_utf8_lossy(&output.stderr));
         }
         let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         metadata["target_directory"]

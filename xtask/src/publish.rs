@@ -31,9 +31,7 @@ pub(crate) fn run(project: &Project) -> Result<PathBuf> {
     }
     install::remove(&output)?;
     let mut command = project.cargo();
-    command
-        .args(["run", "--quiet", "--package", "xtask", "--", "publish"])
-        .arg(&output);
+    command.args(["run", "--quiet", "--package", "xtask", "--", "publish"]).arg(&output);
     progress::run(project, "lessons and API description", &mut command)?;
     stamp.write()?;
     Ok(output)

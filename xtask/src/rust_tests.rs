@@ -44,11 +44,7 @@ impl<'a> RustTests<'a> {
                 }
             }
         }
-        Ok(Self {
-            project,
-            has_nextest,
-            files,
-        })
+        Ok(Self { project, has_nextest, files })
     }
 
     /// Everything that has no stage of its own.
@@ -69,11 +65,7 @@ impl<'a> RustTests<'a> {
 
     /// The test files whose name starts with `start`, if there are any.
     pub(crate) fn named(&self, start: &str) -> Option<Command> {
-        let mut files = self
-            .files
-            .iter()
-            .filter(|file| file.starts_with(start))
-            .peekable();
+        let mut files = self.files.iter().filter(|file| file.starts_with(start)).peekable();
         files.peek()?;
         if self.has_nextest {
             return Some(self.nextest(&binary_filter(start)));
@@ -87,9 +79,12 @@ impl<'a> RustTests<'a> {
 
     fn nextest(&self, filter: &str) -> Command {
         let mut command = self.project.cargo();
-        command
-            .args(["nextest", "run", "--workspace", "--no-fail-fast"])
-            .args(["--no-tests", "pass", "--filterset", filter]);
+        command.args(["nextest", "run", "--workspace", "--no-fail-fast"]).args([
+            "--no-tests",
+            "pass",
+            "--filterset",
+            filter,
+        ]);
         command
     }
 

@@ -67,11 +67,7 @@ pub(crate) fn assemble(
         // A new Worker reloads the page too, by way of the build id.
         fingerprint = fingerprint.text(worker_digest);
     }
-    let stamp = Stamp::new(
-        project,
-        &format!("site-{}", profile.name()),
-        fingerprint.finish(),
-    );
+    let stamp = Stamp::new(project, &format!("site-{}", profile.name()), fingerprint.finish());
     let place = project.dist(profile);
     if stamp.is_fresh(&place.join("index.html")) {
         return Ok(Built { stamp, next: None });
@@ -80,21 +76,14 @@ pub(crate) fn assemble(
     let next = project.scratch(profile.name()).join("dist-next");
     install::remove(&next)?;
     fs::create_dir_all(&next)?;
-    install::copy_below(&project.path("assets"), &next, |below| {
-        !below.starts_with("styles")
-    })?;
+    install::copy_below(&project.path("assets"), &next, |below| !below.starts_with("styles"))?;
     install::copy_below(published, &next, |_| true)?;
-    install::copy_below(
-        &project.path("worker/protocol/src"),
-        &next.join("source"),
-        |below| below.extension().is_some_and(|extension| extension == "rs"),
-    )?;
+    install::copy_below(&project.path("worker/protocol/src"), &next.join("source"), |below| {
+        below.extension().is_some_and(|extension| extension == "rs")
+    })?;
     fs::write(next.join("_headers"), include_str!("headers.txt"))?;
     write_page(project, profile, page, &next, stamp.digest())?;
-    Ok(Built {
-        stamp,
-        next: Some(next),
-    })
+    Ok(Built { stamp, next: Some(next) })
 }
 
 /// index.html and what it loads, each file named in the one before it.
@@ -118,20 +107,14 @@ fn write_page(
     let script = fs::read_to_string(page.join("app.js"))?.replace("/app.wasm", &wasm);
     let script = write_hashed(dist, "js", script.as_bytes())?;
     let css = write_hashed(dist, "css", css.as_bytes())?;
-    for (plain, hashed) in [
-        ("/app.wasm", &wasm),
-        ("/app.js", &script),
-        ("/app.css", &css),
-    ] {
+    for (plain, hashed) in [("/app.wasm", &wasm), ("/app.js", &script), ("/app.css", &css)] {
         html = html.replace(plain, hashed);
     }
     if profile == Profile::Dev {
         fs::write(dist.join("reload.js"), include_str!("reload.js"))?;
         fs::write(dist.join("build-id.txt"), build_id)?;
-        html = html.replace(
-            "</head>",
-            "<script type=\"module\" src=\"/reload.js\"></script>\n</head>",
-        );
+        html = html
+            .replace("</head>", "<script type=\"module\" src=\"/reload.js\"></script>\n</head>");
     }
     fs::write(dist.join("index.html"), html)?;
     Ok(())

@@ -26,12 +26,7 @@ pub(crate) struct Sizes {
 pub(crate) fn measure(project: &Project) -> Result<Sizes> {
     let output = project
         .command("node")
-        .args([
-            "--input-type=module",
-            "--eval",
-            include_str!("sizes.mjs"),
-            "--",
-        ])
+        .arg(project.path("xtask/src/sizes.mjs"))
         .arg(project.worker_build(Profile::Release))
         .arg(project.dist(Profile::Release))
         .stderr(Stdio::inherit())
@@ -43,11 +38,8 @@ pub(crate) fn measure(project: &Project) -> Result<Sizes> {
         );
     }
     let sizes: Value = serde_json::from_slice(&output.stdout)?;
-    let number = |name: &str| {
-        sizes[name]
-            .as_u64()
-            .with_context(|| format!("sizes.mjs prints no {name}"))
-    };
+    let number =
+        |name: &str| sizes[name].as_u64().with_context(|| format!("sizes.mjs prints no {name}"));
     Ok(Sizes {
         worker_gzip_bytes: number("worker_gzip_bytes")?,
         first_load_brotli_bytes: number("first_load_brotli_bytes")?,

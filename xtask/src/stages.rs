@@ -91,10 +91,7 @@ pub(crate) fn test(project: &Project, profile: Profile, only: Option<&str>) -> R
         }
         total += tally;
     }
-    progress::line(&format!(
-        "\n{} in all",
-        progress::seconds(started_at.elapsed())
-    ));
+    progress::line(&format!("\n{} in all", progress::seconds(started_at.elapsed())));
     if !failed.is_empty() {
         progress::line(&format!("failed: {}", failed.join(", ")));
     }
@@ -117,10 +114,7 @@ fn choose(only: Option<&str>) -> Result<Vec<&'static (&'static str, &'static str
             bail!("there is no stage `{name}`; there are {}", known.join(", "));
         }
     }
-    Ok(STAGES
-        .iter()
-        .filter(|(name, ..)| wanted.contains(name))
-        .collect())
+    Ok(STAGES.iter().filter(|(name, ..)| wanted.contains(name)).collect())
 }
 
 fn format(context: &Context<'_>) -> Result<Tally> {
@@ -136,10 +130,8 @@ fn lint(context: &Context<'_>) -> Result<Tally> {
         command.args(["--", "--deny", "warnings"]);
         command
     };
-    let mut tally = context.check(
-        "clippy, native",
-        &mut clippy(&["--workspace", "--all-targets"]),
-    )?;
+    let mut tally =
+        context.check("clippy, native", &mut clippy(&["--workspace", "--all-targets"]))?;
     let on_wasm = [
         ["--package", "protocol"],
         ["--package", "lessons"],
@@ -180,14 +172,7 @@ fn gate(context: &Context<'_>) -> Result<Tally> {
 
 fn docs(context: &Context<'_>) -> Result<Tally> {
     let mut command = context.project.cargo();
-    command.args([
-        "test",
-        "--doc",
-        "--package",
-        "protocol",
-        "--package",
-        "lessons",
-    ]);
+    command.args(["test", "--doc", "--package", "protocol", "--package", "lessons"]);
     context.tests("documentation tests", &mut command)
 }
 
@@ -202,10 +187,7 @@ fn build_release(context: &Context<'_>) -> Result<Tally> {
 fn dry_run(context: &Context<'_>) -> Result<Tally> {
     context.ensure_build()?;
     let mut command = deploy::command(context.project);
-    command
-        .arg("--dry-run")
-        .arg("--outdir")
-        .arg(context.project.scratch("dry-run"));
+    command.arg("--dry-run").arg("--outdir").arg(context.project.scratch("dry-run"));
     if context.profile == Profile::Dev {
         command
             .arg(context.project.worker_build(Profile::Dev).join("index.js"))
@@ -226,9 +208,7 @@ fn live(context: &Context<'_>) -> Result<Tally> {
     let server = TestServer::start(context.project, context.profile)?;
     let ourselves = std::env::current_exe().context("where is xtask?")?;
     let mut command = context.project.command(ourselves);
-    command
-        .env("CARGO_MANIFEST_DIR", context.project.path("xtask"))
-        .args(["smoke", server.url()]);
+    command.env("CARGO_MANIFEST_DIR", context.project.path("xtask")).args(["smoke", server.url()]);
     context.tests("lesson scripts", &mut command)
 }
 
@@ -237,9 +217,7 @@ fn browser(context: &Context<'_>) -> Result<Tally> {
     let chromium = chromium::ensure(context.project)?;
     let server = TestServer::start(context.project, context.profile)?;
     let mut command = node_tests(context, "frontend/e2e", ".spec.mjs")?;
-    command
-        .env("CHROMIUM", chromium)
-        .env("FENCEPOST_URL", server.url());
+    command.env("CHROMIUM", chromium).env("FENCEPOST_URL", server.url());
     context.tests("browser tests", &mut command)
 }
 

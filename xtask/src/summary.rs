@@ -12,17 +12,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) const FAILED: Self = Self {
-        passed: 0,
-        failed: 1,
-    };
+    pub(crate) const FAILED: Self = Self { passed: 0, failed: 1 };
 
     /// A stage that is one check.
     pub(crate) fn of_check(success: bool) -> Self {
-        Self {
-            passed: u32::from(success),
-            failed: u32::from(!success),
-        }
+        Self { passed: u32::from(success), failed: u32::from(!success) }
     }
 
     /// A stage that ran tests and printed what it counted.
@@ -51,7 +45,7 @@ impl std::fmt::Display for Tally {
 /// Understands cargo-nextest, `cargo test`, node's test runner and our own.
 fn count(output: &str) -> Tally {
     let mut tally = Tally::default();
-    for line in output.lines().map(str::trim) {
+    for line in output.lines() {
         if let Some(node) = node_count(line) {
             tally += node;
         } else if is_summary(line) {
@@ -75,8 +69,10 @@ fn count(output: &str) -> Tally {
     tally
 }
 
+/// Only at the start of a line, except for nextest's, which is indented: it also
+/// shows, indented, the summaries that failed tests printed of themselves.
 fn is_summary(line: &str) -> bool {
-    let is_nextest = line.starts_with("Summary [");
+    let is_nextest = line.trim_start().starts_with("Summary [");
     let is_cargo_test = line.starts_with("test result:");
     let is_ours = line.ends_with(" failed")
         && line.contains(" passed, ")
@@ -112,11 +108,7 @@ mod tests {
             11,
             1,
         );
-        check(
-            "   Summary [  60.1s] 3 tests run: 1 passed, 1 failed, 1 timed out, 0 skipped",
-            1,
-            2,
-        );
+        check("   Summary [  60.1s] 3 tests run: 1 passed, 1 failed, 1 timed out, 0 skipped", 1, 2);
         check(
             "test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
              test result: FAILED. 2 passed; 1 failed; 0 ignored",
@@ -126,6 +118,12 @@ mod tests {
         check("ℹ tests 5\nℹ pass 3\nℹ fail 1\nℹ cancelled 1", 3, 2);
         check("# tests 2\n# pass 2\n# fail 0", 2, 0);
         check("8 passed, 0 failed", 8, 0);
+        check(
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+             \u{20}    Summary [  0.2s] 5 tests run: 4 passed, 1 failed, 0 skipped",
+            4,
+            1,
+        );
     }
 
     #[test]

@@ -25,20 +25,12 @@ pub(crate) struct Tool {
 }
 
 /// Builds the Worker. Its version is the version of the crate `worker`.
-pub(crate) const WORKER_BUILD: Tool = Tool {
-    name: "worker-build",
-    version: "0.8.7",
-    binary: "worker-build",
-    locked: true,
-};
+pub(crate) const WORKER_BUILD: Tool =
+    Tool { name: "worker-build", version: "0.8.7", binary: "worker-build", locked: true };
 
 /// Must be exactly the version of the crate `wasm-bindgen` in Cargo.toml.
-pub(crate) const WASM_BINDGEN: Tool = Tool {
-    name: "wasm-bindgen-cli",
-    version: "0.2.130",
-    binary: "wasm-bindgen",
-    locked: false,
-};
+pub(crate) const WASM_BINDGEN: Tool =
+    Tool { name: "wasm-bindgen-cli", version: "0.2.130", binary: "wasm-bindgen", locked: false };
 
 impl Tool {
     /// The path of the tool, which is installed first if it is missing.

@@ -23,14 +23,7 @@ use crate::serve;
 
 const EVERY: Duration = Duration::from_millis(400);
 
-const WATCHED: &[&str] = &[
-    "frontend",
-    "lessons",
-    "worker",
-    "assets",
-    "Cargo.toml",
-    "Cargo.lock",
-];
+const WATCHED: &[&str] = &["frontend", "lessons", "worker", "assets", "Cargo.toml", "Cargo.lock"];
 
 pub(crate) fn dev(project: &Project, profile: Profile, port: u16, watch: bool) -> Result<()> {
     if watch && profile == Profile::Release {

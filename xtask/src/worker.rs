@@ -13,12 +13,7 @@ use crate::progress;
 use crate::project::{Profile, Project};
 use crate::tools;
 
-const SOURCES: &[&str] = &[
-    "worker/src",
-    "worker/Cargo.toml",
-    "worker/protocol",
-    "lessons",
-];
+const SOURCES: &[&str] = &["worker/src", "worker/Cargo.toml", "worker/protocol", "lessons"];
 
 /// A built Worker that is not in its place yet.
 pub(crate) struct Built {
@@ -78,8 +73,5 @@ pub(crate) fn compile(project: &Project, profile: Profile) -> Result<Built> {
         command.arg("--no-opt");
     }
     progress::run(project, &format!("{label}: worker-build"), &mut command)?;
-    Ok(Built {
-        stamp,
-        next: Some(next),
-    })
+    Ok(Built { stamp, next: Some(next) })
 }

@@ -9,15 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// `serde` and what its derive needs at compile time.
-const SERDE: &[&str] = &[
-    "serde",
-    "serde_core",
-    "serde_derive",
-    "proc-macro2",
-    "quote",
-    "syn",
-    "unicode-ident",
-];
+const SERDE: &[&str] =
+    &["serde", "serde_core", "serde_derive", "proc-macro2", "quote", "syn", "unicode-ident"];
 
 /// `serde_json` and what it needs.
 const SERDE_JSON: &[&str] = &["serde_json", "itoa", "memchr", "zmij"];
@@ -46,15 +39,9 @@ fn dependencies(package: &str) -> BTreeSet<String> {
 
 fn check(package: &str, allowed: &[&[&str]]) {
     let found = dependencies(package);
-    assert!(
-        found.contains(package),
-        "cargo tree says nothing of {package}"
-    );
-    let allowed: BTreeSet<String> = allowed
-        .iter()
-        .flat_map(|names| names.iter())
-        .map(|name| (*name).to_owned())
-        .collect();
+    assert!(found.contains(package), "cargo tree says nothing of {package}");
+    let allowed: BTreeSet<String> =
+        allowed.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
     let extra: Vec<&String> = found.difference(&allowed).collect();
     assert!(
         extra.is_empty(),
