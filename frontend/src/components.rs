@@ -8,3 +8,14 @@ pub mod source;
 pub mod stage;
 pub mod tables;
 pub mod transcript;
+
+pub(crate) mod badge;
+pub(crate) mod fault_tray;
+pub(crate) mod header;
+pub(crate) mod icon;
+pub(crate) mod keys;
+pub(crate) mod notice;
+pub(crate) mod prediction;
+pub(crate) mod tabs;
+pub(crate) mod theme;
+pub(crate) mod transport;

@@ -1,2 +1,5 @@
-//! The page.
-fn main() {}
+//! Mounts the page.
+
+fn main() {
+    frontend::mount();
+}
