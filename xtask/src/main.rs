@@ -26,6 +26,7 @@ mod serve;
 mod site;
 mod sizes;
 mod smoke;
+mod smoke_tls;
 mod stages;
 mod summary;
 mod test_server;
@@ -91,6 +92,9 @@ fn run() -> Result<()> {
                 bail!("smoke needs the address of a deployment, e.g. http://127.0.0.1:8787");
             };
             args.finish()?;
+            if smoke_tls::is_needed(&url) {
+                return smoke_tls::run(&project, &url);
+            }
             smoke::run(&url)
         }
         Some("bench") => bench::run(&project, &args.rest()),
