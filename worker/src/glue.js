@@ -7,6 +7,22 @@
 /** Calls between objects. The entry forwards `/api/…` only, so nobody outside gets here. */
 const INTERNAL = "https://fencepost.internal/internal/";
 
+/**
+ * Rust's futures ask for a microtask each time they go on, five times a request or more.
+ * The runtime's own `queueMicrotask` is a call out of the engine; a promise that is resolved
+ * already does the same inside it, in a tenth of the time.
+ */
+const runtimeMicrotask = globalThis.queueMicrotask;
+const resolved = Promise.resolve();
+globalThis.queueMicrotask = (task) => {
+  resolved.then(task).catch((error) => {
+    // Where the runtime looks for errors that nobody handled.
+    runtimeMicrotask(() => {
+      throw error;
+    });
+  });
+};
+
 const BODY_BYTES_MAX = 64 * 1024;
 const INTERNAL_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -168,7 +184,7 @@ export async function deleteAll(ctx) {
  * since a call with Rust frames on the stack would leave the whole Worker stuck.
  */
 export function abortSoon(ctx, reason) {
-  queueMicrotask(() => ctx.abort(reason));
+  runtimeMicrotask(() => ctx.abort(reason));
 }
 
 /** Ends the object once its answer is on the way. */

@@ -26,3 +26,5 @@ pub mod host;
 pub mod object;
 pub mod sim;
 pub mod invariant;
+#[cfg(feature = "schema")]
+pub mod openapi;
