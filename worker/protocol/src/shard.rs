@@ -110,7 +110,8 @@ pub struct Seal {
 pub struct Open {
     /// The epoch of that map; lower than the shard's is refused.
     pub map_epoch: Count,
-    /// State copied from a sealed shard; keys already here are overwritten.
+    /// State copied from a sealed shard; keys already here are overwritten, unless the shard
+    /// is open under that map already.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub state: BTreeMap<Label, Value>,
 }
@@ -398,6 +399,11 @@ impl ShardCoordinator {
         let map_epoch = open.map_epoch.get();
         if let Some(reply) = self.refuse_lower(map_epoch, happened) {
             return reply;
+        }
+        if map_epoch == self.record.map_epoch && !self.record.sealed {
+            // Open already, as every shard is under map 0. A copy of the request that comes
+            // late must not undo what has been written since.
+            return ShardReply::Opened { map_epoch };
         }
         let new_keys =
             open.state.keys().filter(|key| !self.record.state.contains_key(key.as_str()));

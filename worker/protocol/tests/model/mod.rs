@@ -12,6 +12,7 @@
 pub mod check;
 pub mod claims;
 pub mod client;
+pub mod shards;
 pub mod system;
 
 use std::collections::BTreeSet;
