@@ -39,6 +39,15 @@ pub(crate) fn run(project: &Project) -> Result<PathBuf> {
 
 /// The fresh process: writes everything below `folder`.
 pub(crate) fn write(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let lessons = lessons::publish::all().context("the lessons are not whole")?;
+    let openapi = serde_json::to_string_pretty(&protocol::openapi::document())?;
+    for (path, text) in lessons.into_iter().chain([("openapi.json".to_owned(), openapi)]) {
+        let file = folder.join(path);
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent)
+                .with_context(|| format!("cannot create {}", parent.display()))?;
+        }
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     Ok(())
 }
