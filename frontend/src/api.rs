@@ -87,15 +87,6 @@ pub(crate) struct LabCreated {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LabStatus {
     pub(crate) now_ms: u64,
-    #[serde(default)]
-    pub(crate) usage: Usage,
-}
-
-/// How much of a free day the lab has used.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Usage {
-    #[serde(default)]
-    pub(crate) share_of_free_day: f64,
 }
 
 #[derive(Deserialize)]

@@ -27,6 +27,7 @@ use crate::socket::{Link, Socket};
 use crate::storage::Place;
 
 pub(crate) use open::Start;
+pub(crate) use walk::prefers_reduced_motion;
 
 /// The rules with which new objects of a lab start.
 pub(crate) const PRESET: Preset = Preset::Repaired;
@@ -83,6 +84,8 @@ pub(crate) struct Session {
     pub(crate) link: RwSignal<Link>,
     /// A step or an act is under way.
     pub(crate) busy: RwSignal<bool>,
+    /// A step of the script is under way.
+    pub(crate) stepping: RwSignal<bool>,
     /// The open step: 0 is the introduction, one more than there are steps the debrief.
     pub(crate) step: RwSignal<usize>,
     /// Steps follow one another by themselves.
@@ -146,6 +149,7 @@ impl Session {
             mode: RwSignal::new(Mode::Starting),
             link: RwSignal::new(Link::Connecting),
             busy: RwSignal::new(false),
+            stepping: RwSignal::new(false),
             step: RwSignal::new(0),
             playing: RwSignal::new(false),
             answers: RwSignal::new(BTreeMap::new()),
@@ -263,7 +267,7 @@ impl Session {
             variant: self.variant.get_untracked(),
             step: self.step.get_untracked(),
             answers: self.answers.get_untracked(),
-            running: self.busy.get_untracked(),
+            running: self.stepping.get_untracked(),
         };
         crate::storage::set_place(&slug, &place);
     }

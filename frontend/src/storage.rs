@@ -53,13 +53,6 @@ pub(crate) fn set_place(slug: &str, place: &Place) {
     set(&format!("place.{slug}"), place);
 }
 
-/// Forgets a lesson's place.
-pub(crate) fn forget_place(slug: &str) {
-    if let Some(storage) = storage() {
-        let _ = storage.remove_item(&format!("{PREFIX}place.{slug}"));
-    }
-}
-
 /// Progress of every lesson, by slug.
 pub(crate) fn all_progress() -> BTreeMap<String, Progress> {
     get("progress").unwrap_or_default()

@@ -53,17 +53,27 @@ pub(crate) fn wish(event: &web_sys::KeyboardEvent) -> Option<Wish> {
     if is_field {
         return None;
     }
+    let is_inside = |place: &str| {
+        target.as_ref().is_some_and(|element| element.closest(place).ok().flatten().is_some())
+    };
+    if is_inside("dialog") {
+        return None;
+    }
+    // Where there is something to scroll, the keys that scroll go on doing so.
+    let scrolls = is_inside(".prose, .pane, .tray");
     let is_control = matches!(name, "button" | "a" | "summary" | "input");
     let is_radio = name == "input" && kind.as_deref() == Some("radio");
     Some(match key.as_str() {
         "ArrowRight" if event.shift_key() => Wish::NextEvent,
         "ArrowLeft" if event.shift_key() => Wish::PreviousEvent,
-        "ArrowRight" | "PageDown" if !is_radio => Wish::Next,
-        "ArrowLeft" | "PageUp" if !is_radio => Wish::Back,
+        "ArrowRight" if !is_radio => Wish::Next,
+        "ArrowLeft" if !is_radio => Wish::Back,
+        "PageDown" if !scrolls => Wish::Next,
+        "PageUp" if !scrolls => Wish::Back,
         " " if !is_control => Wish::Play,
         "." => Wish::Play,
-        "Home" => Wish::First,
-        "End" => Wish::Last,
+        "Home" if !scrolls => Wish::First,
+        "End" if !scrolls => Wish::Last,
         "c" | "C" => Wish::Compare,
         "b" | "B" => Wish::Break,
         "?" => Wish::Keys,

@@ -96,12 +96,6 @@ fn option_row(
         (None, Some(mine)) if mine == index => "mine",
         _ => "open",
     };
-    let verdict = move || match (state(), chosen.get() == Some(index)) {
-        ("right", true) => Some("Right. "),
-        ("right", false) => Some("This happened. "),
-        ("wrong", _) => Some("Your prediction. "),
-        _ => None,
-    };
     let id = format!("{}-{index}", prediction.id);
     view! {
         <div class="option" data-state=state>
@@ -121,16 +115,8 @@ fn option_row(
                         .map(|_| {
                             view! {
                                 <div class="explanation">
-                                    {verdict()
-                                        .map(|word| {
-                                            let icon = if state() == "right" { "check" } else { "cross" };
-                                            view! {
-                                                <b>
-                                                    <Icon name=icon />
-                                                    {word}
-                                                </b>
-                                            }
-                                        })} <div inner_html=explanation.clone()></div>
+                                    {verdict(state())}
+                                    <div inner_html=explanation.clone()></div>
                                 </div>
                             }
                         })
@@ -139,6 +125,26 @@ fn option_row(
         </div>
     }
     .into_any()
+}
+
+fn verdict(state: &'static str) -> AnyView {
+    match state {
+        "right" => view! {
+            <b>
+                <Icon name="check" />
+                <span class="sr-only">"This happened: "</span>
+            </b>
+        }
+        .into_any(),
+        "wrong" => view! {
+            <b>
+                <Icon name="cross" />
+                "Your prediction."
+            </b>
+        }
+        .into_any(),
+        _ => ().into_any(),
+    }
 }
 
 /// The option that the run has proved right: of those that name what happened the one that

@@ -30,7 +30,7 @@ pub(crate) fn Transport(
 ) -> impl IntoView {
     let at_end = Memo::new(move |_| session.step.get() > session.n_steps());
     let waits = Memo::new(move |_| session.waits_for_answer(session.step.get()));
-    let runs = Memo::new(move |_| session.busy.get() && session.step.get() >= session.n_run.get());
+    let runs = Memo::new(move |_| session.stepping.get() && session.step.get() >= session.n_run.get());
     let next_label = move || {
         if runs.get() {
             "Running…"
@@ -60,6 +60,7 @@ pub(crate) fn Transport(
                     type="button"
                     data-testid="next"
                     data-running=move || runs.get().then_some("")
+                    data-waits=move || waits.get().then_some("")
                     aria-disabled=move || (at_end.get() || runs.get()).to_string()
                     on:click=move |_| on_next.run(())
                 >

@@ -29,10 +29,9 @@ use crate::components::tables::Tables;
 use crate::components::tabs::{Tab, Tabs, focus};
 use crate::components::transcript::{LiveSentence, Transcript};
 use crate::components::transport::Transport;
-use crate::narration;
 use crate::playback::Scene;
 use crate::session::now::stage_clock;
-use crate::session::{Session, Trouble};
+use crate::session::Session;
 
 use compare::Compare;
 use prose::Prose;
@@ -149,6 +148,7 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
         Wish::Close => tray.set(false),
     });
 
+    bring_into_sight(session, narrow);
     let scene = session.scene();
     let selected = RwSignal::new(None::<NodeId>);
     let chapters = chapters(session, &lesson);
@@ -221,31 +221,15 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
     .into_any()
 }
 
-/// The stage with the sentence of the event above it and the invariants below.
+/// The stage, and the invariants below it.
 #[component]
 fn Figure(
     session: Session,
     scene: Memo<Scene>,
     selected: RwSignal<Option<NodeId>>,
 ) -> impl IntoView {
-    let caption = Memo::new(move |_| {
-        let scene = scene.get();
-        scene.spotlight.as_ref().map(|event| (event.seq, narration::sentence(event)))
-    });
     view! {
         <section class="figure" aria-label="Stage">
-            <p class="caption" aria-hidden="true">
-                {move || match caption.get() {
-                    Some((seq, text)) => {
-                        view! {
-                            <span class="mono">{seq}</span>
-                            {text}
-                        }
-                            .into_any()
-                    }
-                    None => ().into_any(),
-                }}
-            </p>
             <Stage scene=scene now_ms=stage_clock(session, scene) selected=selected />
             <InvariantStrip
                 playback=session.playback
@@ -317,10 +301,29 @@ fn next_or_ask(session: Session) {
         focus("question");
         return;
     }
-    if session.trouble.with_untracked(|trouble| *trouble == Some(Trouble::Expired)) {
-        return;
-    }
     session.next();
+}
+
+/// On a phone a new step begins at the stage, or at its question.
+fn bring_into_sight(session: Session, narrow: RwSignal<bool>) {
+    Effect::new(move |before: Option<usize>| {
+        let step = session.step.get();
+        if narrow.get_untracked() && before.is_some_and(|before| before != step) {
+            let asks = untrack(|| session.waits_for_answer(step));
+            let place = if asks { "question" } else { "main" };
+            let move_there = move || {
+                let page = web_sys::window().and_then(|window| window.document());
+                let found = page.and_then(|page| page.get_element_by_id(place));
+                match found {
+                    Some(question) if asks => question.scroll_into_view(),
+                    Some(main) => main.set_scroll_top(0),
+                    None => {}
+                }
+            };
+            gloo_timers::callback::Timeout::new(30, move_there).forget();
+        }
+        step
+    });
 }
 
 fn chapters(session: Session, lesson: &Lesson) -> Memo<Vec<String>> {

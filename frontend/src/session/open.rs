@@ -144,6 +144,7 @@ impl Session {
         self.heading.set(Heading::Newest);
         self.step.set(0);
         self.busy.set(false);
+        self.stepping.set(false);
         self.playing.set(false);
         self.answers.set(Default::default());
         self.report.set(None);

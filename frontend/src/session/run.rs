@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use lessons::driver::Driver as _;
 use lessons::runner::{RunError, StepReport};
@@ -17,24 +18,33 @@ use super::{Heading, Mode, Session, Start, Trouble};
 use crate::playback::Playback;
 use crate::storage::{self, Progress};
 
+/// How long a step's last picture stays when steps follow by themselves, in ms.
+const READING_MS: u32 = 1_600;
+
 impl Session {
     /// One stop on: runs the next step, or shows the next one of the recording.
     pub(crate) fn next(self) {
+        // What is being shown is shown to its end before anything else begins.
+        if untrack(|| self.is_walking()) && !self.playing.get_untracked() {
+            self.skip();
+            return;
+        }
         let step = self.step.get_untracked() + 1;
         let n_steps = untrack(|| self.n_steps());
         if step > n_steps + 1 {
-            self.skip();
             return;
         }
         let n_run = self.n_run.get_untracked();
         if step <= n_run || step > n_steps {
-            // Pressing again while the recording plays shows its end at once.
             let end = untrack(|| self.end_of_step(step.min(n_steps)));
             self.open_step(step);
             self.walk_to(end);
             return;
         }
-        if self.busy.get_untracked() || self.mode.get_untracked() == Mode::Starting {
+        if self.stepping.get_untracked() || self.mode.get_untracked() == Mode::Starting {
+            return;
+        }
+        if self.trouble.with_untracked(|trouble| *trouble == Some(Trouble::Expired)) {
             return;
         }
         // The question of the open step is still to be answered.
@@ -109,7 +119,7 @@ impl Session {
             self.play_on();
         } else {
             let cursor = self.cursor.get_untracked();
-            if cursor < self.playback.with_untracked(Playback::len) && !self.busy.get_untracked() {
+            if cursor < self.playback.with_untracked(Playback::len) {
                 self.jump(cursor);
             }
         }
@@ -117,8 +127,8 @@ impl Session {
 
     /// Called when the cursor has arrived: the next step, if steps follow by themselves.
     pub(super) fn arrived(self) {
-        if self.playing.try_get_untracked() == Some(true) && !self.busy.get_untracked() {
-            gloo_timers::callback::Timeout::new(700, move || self.play_on()).forget();
+        if self.playing.try_get_untracked() == Some(true) && !self.stepping.get_untracked() {
+            gloo_timers::callback::Timeout::new(READING_MS, move || self.play_on()).forget();
         }
     }
 
@@ -126,7 +136,7 @@ impl Session {
         if self.playing.try_get_untracked() != Some(true) {
             return;
         }
-        if self.busy.get_untracked() || untrack(|| self.is_walking()) {
+        if self.stepping.get_untracked() || untrack(|| self.is_walking()) {
             return;
         }
         let step = self.step.get_untracked();
@@ -161,9 +171,23 @@ impl Session {
     }
 
     fn run_step(self) {
-        let Some((generation, mut runner)) = self.take_runner() else { return };
+        if self.stepping.get_untracked() {
+            return;
+        }
+        let generation = self.started_at();
+        self.stepping.set(true);
         self.follow();
         spawn_local(async move {
+            // An act by hand may be under way; the step waits for it.
+            let mut runner = loop {
+                if !self.is_current(generation) {
+                    return;
+                }
+                match self.take_runner() {
+                    Some((_, runner)) => break runner,
+                    None => TimeoutFuture::new(30).await,
+                }
+            };
             let done = runner.run_step().await;
             if !self.is_current(generation) {
                 return;
@@ -174,6 +198,7 @@ impl Session {
                 return;
             }
             self.busy.set(false);
+            self.stepping.set(false);
             self.keep_place();
             self.take_report(done);
             self.drain();
@@ -205,17 +230,18 @@ impl Session {
         if n_steps == 0 {
             return;
         }
-        let Some((generation, mut runner)) = self.take_runner() else {
-            // The cast is still being brought on.
-            gloo_timers::callback::Timeout::new(60, move || {
-                if self.mode.try_get_untracked().is_some() {
-                    self.run_up_to(n_steps);
-                }
-            })
-            .forget();
-            return;
-        };
+        let generation = self.started_at();
+        self.stepping.set(true);
         spawn_local(async move {
+            let mut runner = loop {
+                if !self.is_current(generation) {
+                    return;
+                }
+                match self.take_runner() {
+                    Some((_, runner)) => break runner,
+                    None => TimeoutFuture::new(30).await,
+                }
+            };
             let mut done = Ok(None);
             for step in 1..=n_steps {
                 if !self.is_current(generation) {
@@ -236,6 +262,7 @@ impl Session {
                 return;
             }
             self.busy.set(false);
+            self.stepping.set(false);
             self.keep_place();
             self.take_report(done);
             self.skip();

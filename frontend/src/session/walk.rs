@@ -126,7 +126,7 @@ impl Session {
 }
 
 /// Whether a note only marks where a step begins.
-pub(crate) fn is_marker(text: &str) -> bool {
+fn is_marker(text: &str) -> bool {
     text.starts_with("step: ") || text.starts_with("variant: ")
 }
 

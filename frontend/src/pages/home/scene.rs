@@ -18,7 +18,6 @@ use crate::components::icon::Icon;
 use crate::components::notice::Notices;
 use crate::components::stage::Stage;
 use crate::components::transcript::LiveSentence;
-use crate::narration;
 use crate::session::now::stage_clock;
 use crate::session::{Mode, Session, Start};
 
@@ -88,9 +87,6 @@ pub(super) fn Opening(
     story.open();
     let scene = session.scene();
     let selected = RwSignal::new(None::<NodeId>);
-    let caption = Memo::new(move |_| {
-        scene.with(|scene| scene.spotlight.as_ref().map(|event| narration::sentence(event)))
-    });
     view! {
         <section class="opening" aria-labelledby="opening-title">
             <div class="opening-text">
@@ -104,7 +100,6 @@ pub(super) fn Opening(
                 <Controls story=story />
             </div>
             <div class="opening-figure" data-testid="opening-stage">
-                <p class="caption" aria-hidden="true">{move || caption.get()}</p>
                 <Stage scene=scene now_ms=stage_clock(session, scene) selected=selected />
                 <Verdict story=story />
             </div>
@@ -117,18 +112,12 @@ pub(super) fn Opening(
 #[component]
 fn Controls(story: Story) -> impl IntoView {
     let act = story.act;
-    let settled = Memo::new(move |_| !story.session.is_walking());
     let step = move |number: usize, label: &'static str, hint: &'static str, at: Act, go: fn(Story)| {
-        let state = move || {
-            let (now, number) = (act.get(), number);
-            if now == at && settled.get() {
-                "now"
-            } else if now > at && now != Act::Resting {
-                "done"
-            } else {
-                let _ = number;
-                "ahead"
-            }
+        let state = move || match act.get() {
+            now if now == at => "now",
+            Act::Resting => "ahead",
+            now if now > at => "done",
+            _ => "ahead",
         };
         view! {
             <li data-state=state>
@@ -308,6 +297,7 @@ impl Story {
             self.command(started, "A acquire orders ttl=6s").await;
             self.command(started, "A write ledger balance=100").await;
             self.command(started, "A read ledger balance").await;
+            self.command(started, "B read ledger balance token=none").await;
             if self.is_same(started) {
                 self.session.skip();
                 self.act.set(Act::Works);
@@ -359,6 +349,9 @@ impl Story {
             }
             self.command(started, "B read ledger balance").await;
             self.command(started, "B write ledger balance=B.balance+20").await;
+            while self.is_same(started) && untrack(|| self.session.is_walking()) {
+                TimeoutFuture::new(50).await;
+            }
             if self.is_same(started) {
                 self.act.set(Act::Entered);
             }

@@ -32,6 +32,10 @@ pub(super) fn Compare(
 }
 
 fn sides(session: Session, lesson: Arc<Lesson>) -> AnyView {
+    if session.n_run.get_untracked() == 0 {
+        let text = "Run a step or two first: the same steps are then run under the other setting.";
+        return view! { <p class="compare-note">{text}</p> }.into_any();
+    }
     let Ok(script) = script::parse(&lesson.script) else { return ().into_any() };
     let mine = session.variant.get_untracked();
     let Some(other) = lesson.variants.iter().find(|one| one.id != mine) else {
@@ -41,9 +45,9 @@ fn sides(session: Session, lesson: Arc<Lesson>) -> AnyView {
         lesson.variants.iter().find(|one| one.id == id).map_or(String::new(), |one| one.title.clone())
     };
     let second = Session::new("", script);
-    let n_run = session.n_run.get_untracked().max(1);
+    let n_run = session.n_run.get_untracked();
     second.start(Start { variant: Some(other.id.clone()), up_to: n_run });
-    let ready = move || !second.busy.get() && second.n_run.get() > 0;
+    let ready = move || !second.stepping.get() && second.n_run.get() > 0;
     view! {
         <p class="soft compare-note">
             {move || {

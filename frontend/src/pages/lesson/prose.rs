@@ -13,7 +13,7 @@ use crate::components::icon::Icon;
 use crate::components::prediction::PredictionCard;
 use crate::components::rejection_card::RejectionCard;
 use crate::explain;
-use crate::session::{Mode, Session, Start};
+use crate::session::{Mode, Session, Start, Trouble};
 
 /// The column on the left.
 #[component]
@@ -59,7 +59,13 @@ pub(super) fn Prose(
 fn introduction(session: Session, lesson: &Arc<Lesson>) -> AnyView {
     let entry = &lesson.entry;
     let paper = lesson.paper.join(", ");
-    let is_starting = move || session.mode.get() == Mode::Starting;
+    let is_expired = move || session.trouble.get() == Some(Trouble::Expired);
+    let is_starting = move || session.mode.get() == Mode::Starting && !is_expired();
+    let label = move || match (is_expired(), is_starting()) {
+        (true, _) => "Start in a fresh lab",
+        (_, true) => "Setting up a lab…",
+        _ => "Start",
+    };
     view! {
         <p class="eyebrow">
             {format!("Lesson {} · about {} min", entry.number, entry.minutes)}
@@ -72,9 +78,11 @@ fn introduction(session: Session, lesson: &Arc<Lesson>) -> AnyView {
             type="button"
             data-testid="start"
             disabled=is_starting
-            on:click=move |_| session.next()
+            on:click=move |_| {
+                if is_expired() { session.run_again(0) } else { session.next() }
+            }
         >
-            {move || if is_starting() { "Setting up a lab…" } else { "Start" }}
+            {label}
             <Icon name="next" />
         </button>
         <p class="small soft">
@@ -147,8 +155,17 @@ fn step_page(
         let (known, question) = (id.clone(), id);
         let chosen = Memo::new(move |_| session.answers.read().get(&known).copied());
         let answer = Callback::new(move |option: usize| session.answer(&question, option));
+        let node = NodeRef::<leptos::html::Div>::new();
+        Effect::new(move |before: Option<bool>| {
+            let is_known = outcome.get().is_some();
+            // The verdict has just come: what it says, and why, into sight.
+            if before == Some(false) && is_known && let Some(card) = node.get() {
+                gloo_timers::callback::Timeout::new(60, move || into_sight(&card)).forget();
+            }
+            is_known
+        });
         Some(view! {
-            <div id="question" tabindex="-1">
+            <div id="question" class="question-place" tabindex="-1" node_ref=node>
                 <PredictionCard
                     prediction=prediction
                     chosen=chosen
@@ -171,9 +188,18 @@ fn step_page(
     .into_any()
 }
 
+fn into_sight(card: &web_sys::Element) {
+    let options = web_sys::ScrollIntoViewOptions::new();
+    options.set_block(web_sys::ScrollLogicalPosition::Start);
+    if !crate::session::prefers_reduced_motion() {
+        options.set_behavior(web_sys::ScrollBehavior::Smooth);
+    }
+    card.scroll_into_view_with_scroll_into_view_options(&options);
+}
+
 /// The outcome of the last request of a step, once the cursor has seen it.
 fn outcome_of(session: Session, step: usize) -> Option<String> {
-    if session.n_run.get() < step || (session.busy.get() && session.n_run.get() == step) {
+    if session.n_run.get() < step || (session.stepping.get() && session.n_run.get() == step) {
         return None;
     }
     let (start, end) = (session.end_of_step(step - 1), session.end_of_step(step));
