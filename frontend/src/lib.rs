@@ -16,6 +16,8 @@ pub mod diagram;
 pub mod explain;
 pub mod narration;
 pub mod playback;
+#[cfg(test)]
+mod rehearsal;
 
 mod api;
 mod app;

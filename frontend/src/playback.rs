@@ -133,6 +133,14 @@ impl Playback {
     /// How things stand after the first `cursor` events.
     pub fn scene_at(&self, cursor: usize) -> Scene {
         let cursor = cursor.min(self.entries.len());
+        let mut scene = self.fold_to(cursor);
+        let seq = scene.spotlight.as_ref().map(|event| event.seq);
+        let broken = self.violations().iter().filter(|broken| Some(broken.seq) == seq);
+        scene.broken = broken.map(|broken| broken.sentence.clone()).collect();
+        scene
+    }
+
+    fn fold_to(&self, cursor: usize) -> Scene {
         if cursor == self.entries.len() {
             return self.latest.clone();
         }

@@ -15,6 +15,10 @@ use crate::playback::Playback;
 
 mod drawing;
 
+/// How far the diagram can be stretched.
+const ZOOM_MIN: f64 = 1.0;
+const ZOOM_MAX: f64 = 16.0;
+
 /// The space-time diagram of the whole log.
 #[component]
 pub fn Lanes(
@@ -213,16 +217,18 @@ fn Controls(axis: RwSignal<Axis>, zoom: RwSignal<f64>) -> impl IntoView {
         }
     };
     let zoom_by = move |factor: f64| {
-        zoom.update(|zoom| *zoom = (*zoom * factor).clamp(1.0, 16.0));
+        zoom.update(|zoom| *zoom = (*zoom * factor).clamp(ZOOM_MIN, ZOOM_MAX));
     };
+    let is_least = move || zoom.get() <= ZOOM_MIN;
+    let is_most = move || zoom.get() >= ZOOM_MAX;
     view! {
         <div class="lanes-controls" role="group" aria-label="Axis">
             <span class="lanes-segments">
                 {choice(Axis::Time, "time")}
                 {choice(Axis::Order, "order")}
             </span>
-            <button type="button" class="lanes-zoom" aria-label="Closer together" disabled=move || zoom.get() <= 1.0 on:click=move |_| zoom_by(1.0 / 1.6)>"−"</button>
-            <button type="button" class="lanes-zoom" aria-label="Further apart" disabled=move || zoom.get() >= 16.0 on:click=move |_| zoom_by(1.6)>"+"</button>
+            <button type="button" class="lanes-zoom" aria-label="Closer together" disabled=is_least on:click=move |_| zoom_by(1.0 / 1.6)>"−"</button>
+            <button type="button" class="lanes-zoom" aria-label="Further apart" disabled=is_most on:click=move |_| zoom_by(1.6)>"+"</button>
         </div>
     }
 }

@@ -64,6 +64,7 @@ pub fn Stage(
             event.map_or(String::new(), |event| narration::sentence(event))
         })
     });
+    let broken = Memo::new(move |_| scene.with(|scene| scene.broken.last().cloned()));
     let number = move || scene.with(|scene| scene.cursor);
     let view_box =
         move || layout.with(|layout| format!("0 0 {:.1} {:.1}", layout.width, layout.height));
@@ -100,7 +101,15 @@ pub fn Stage(
             <figcaption class="stage-caption">
                 <Show when=move || number() != 0>
                     <span class="stage-number">{number}</span>
-                    <span>{caption}</span>
+                    <span>
+                        {caption}
+                        {move || broken.get().map(|sentence| view! {
+                            <span class="stage-broken">
+                                <span aria-hidden="true">"✕ "</span>
+                                {sentence}
+                            </span>
+                        })}
+                    </span>
                 </Show>
             </figcaption>
         </figure>

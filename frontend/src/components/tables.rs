@@ -137,31 +137,52 @@ fn draw(block: Block) -> impl IntoView {
     }
 }
 
-fn draw_table(table: Shown) -> impl IntoView {
-    let head: Vec<_> =
-        table.columns.iter().map(|column| view! { <th scope="col">{*column}</th> }).collect();
-    let rows: Vec<_> = table
-        .rows
-        .into_iter()
-        .map(|row| {
-            let cells: Vec<_> = row
-                .into_iter()
-                .map(|(short, whole, changed)| {
-                    let full = (short != whole).then_some(whole);
-                    let note = changed.then(|| view! { <span class="sr-only">"changed: "</span> });
-                    view! { <td class:changed=changed title=full>{note}<span>{short}</span></td> }
-                })
-                .collect();
-            view! { <tr>{cells}</tr> }
-        })
-        .collect();
+/// How wide a table of one row may be before it is turned on its side, in letters.
+const LETTERS_MAX: usize = 36;
+
+fn draw_table(table: Shown) -> AnyView {
+    let letters: usize = table.columns.iter().map(|column| column.len() + 2).sum();
+    let body = match table.rows.as_slice() {
+        [only] if letters > LETTERS_MAX => on_its_side(&table.columns, only),
+        _ => as_it_is(&table),
+    };
     view! {
         <div class="table-scroll" tabindex="0" role="region" aria-label=table.name>
             <table class="rows mono">
                 <caption>{table.name}</caption>
-                <thead><tr>{head}</tr></thead>
-                <tbody>{rows}</tbody>
+                {body}
             </table>
         </div>
     }
+    .into_any()
+}
+
+fn as_it_is(table: &Shown) -> AnyView {
+    let head: Vec<_> =
+        table.columns.iter().map(|column| view! { <th scope="col">{*column}</th> }).collect();
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .map(|row| view! { <tr>{row.iter().map(draw_cell).collect::<Vec<_>>()}</tr> })
+        .collect();
+    view! {
+        <thead><tr>{head}</tr></thead>
+        <tbody>{rows}</tbody>
+    }
+    .into_any()
+}
+
+fn on_its_side(columns: &[&'static str], row: &[(String, String, bool)]) -> AnyView {
+    let pairs = columns.iter().zip(row);
+    let rows: Vec<_> = pairs
+        .map(|(column, cell)| view! { <tr><th scope="row">{*column}</th>{draw_cell(cell)}</tr> })
+        .collect();
+    view! { <tbody class="on-its-side">{rows}</tbody> }.into_any()
+}
+
+fn draw_cell((short, whole, changed): &(String, String, bool)) -> AnyView {
+    let full = (short != whole).then(|| whole.clone());
+    let note = changed.then(|| view! { <span class="sr-only">"changed: "</span> });
+    view! { <td class:changed=*changed title=full>{note}<span>{short.clone()}</span></td> }
+        .into_any()
 }

@@ -53,7 +53,9 @@ fn find(drawn: &Drawn, layout: &Layout, taken: &[Frame]) -> Option<PlacedText> {
     let texts = if layout.is_narrow { vec![&drawn.short] } else { vec![&drawn.text, &drawn.short] };
     for text in texts {
         let width = measure::mono(text, SIZE) + 16.0;
-        for share in SHARES {
+        // A message under way has its words behind its head.
+        let reach = if drawn.to_t < 0.9 { drawn.to_t * 0.86 } else { 1.0 };
+        for share in SHARES.map(|share| share * reach) {
             for (dx, dy) in offsets(layout.is_narrow, width) {
                 let on = drawn.curve.at(share);
                 let half = width / 2.0 + 4.0;

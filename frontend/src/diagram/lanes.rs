@@ -18,7 +18,7 @@ pub const GAP_MIN: f64 = 9.0;
 const MARGIN_LEFT: f64 = 18.0;
 const MARGIN_RIGHT: f64 = 64.0;
 /// Space above the first lane and below the last.
-const HEAD: f64 = 22.0;
+const HEAD: f64 = 27.0;
 const FOOT: f64 = 24.0;
 /// Thickness of a bar.
 pub const BAR: f64 = 16.0;
@@ -176,7 +176,7 @@ fn time_slope(times_ms: &[u64], room: f64, span_ms: f64) -> f64 {
         }
         slope = ((room - narrow) / wide_ms).max(0.004);
     }
-    slope.clamp(0.004, 0.6)
+    slope.clamp(0.004, 3.0)
 }
 
 fn nice_step(at_least_ms: f64) -> u64 {
@@ -338,18 +338,21 @@ pub struct View {
     pub height: f64,
 }
 
-/// y of each lane, and the height of the whole.
-pub fn rows(n_lanes: usize, height: f64) -> (Vec<f64>, f64) {
-    let n = n_lanes.max(1) as f64;
-    let step = ((height - HEAD - FOOT) / n).clamp(36.0, 54.0);
-    let ys = (0..n_lanes).map(|lane| HEAD + step * (lane as f64 + 0.5)).collect();
+/// y of each lane, and the height of the whole. `order` is the lanes from top to bottom.
+pub fn rows(order: &[usize], height: f64) -> (Vec<f64>, f64) {
+    let n = order.len().max(1) as f64;
+    let step = ((height - HEAD - FOOT) / n).clamp(33.0, 54.0);
+    let mut ys = vec![0.0; order.len()];
+    for (place, lane) in order.iter().enumerate() {
+        ys[*lane] = HEAD + step * (place as f64 + 0.5);
+    }
     (ys, HEAD + step * n + FOOT)
 }
 
 /// Lays out what is in view.
 pub fn picture(log: &Playback, scale: &Scale, view: View, cursor: usize) -> Picture {
     let tracks = log.tracks();
-    let (rows, height) = rows(tracks.lanes.len(), view.height);
+    let (rows, height) = rows(&tracks.order(), view.height);
     let (from_x, to_x) = (view.from_x - 40.0, view.from_x + view.width + 40.0);
     let (low, high) = scale.in_view(from_x, to_x);
     let mut picture = Picture { height, ..Picture::default() };
@@ -361,13 +364,15 @@ pub fn picture(log: &Playback, scale: &Scale, view: View, cursor: usize) -> Pict
     place_edges(&mut picture, tracks, scale, &rows, (from_x, to_x), log, cursor);
     place_dots(&mut picture, log, scale, &rows, (low, high));
     let dots = picture.dots.clone();
+    labels.dots = dots.iter().map(|dot| (dot.x, dot.y)).collect();
     let ranked = ranked_captions(log, &dots, cursor);
     for (dot, text, tone, _) in ranked.iter().filter(|(_, _, _, rank)| *rank == 0) {
-        labels.beside(dot.x, dot.y, text, *tone, view);
+        // Clear of the cursor's line.
+        labels.beside(dot.x, dot.y, text, *tone, view, 9.0);
     }
     place_bars(&mut picture, &mut labels, tracks, scale, &rows, view);
     for (dot, text, tone, _) in ranked.iter().filter(|(_, _, _, rank)| *rank > 0) {
-        labels.beside(dot.x, dot.y, text, *tone, view);
+        labels.beside(dot.x, dot.y, text, *tone, view, 3.0);
     }
     picture.labels = labels.placed;
     picture.ticks = scale.ticks(from_x.max(0.0), to_x);
@@ -521,6 +526,7 @@ fn place_bars(
     view: View,
 ) {
     let (left, right) = (view.from_x, view.from_x + view.width);
+    let last_ms = tracks.times_ms.last().copied().unwrap_or(0);
     let now = At::Event(tracks.times_ms.len().saturating_sub(1));
     for bar in &tracks.bars {
         let x0 = scale.x(bar.from);
@@ -552,14 +558,12 @@ fn place_bars(
                 labels.inside(x0, x1, y, &texts, Tone::Soft, view);
             }
             BarKind::Believed { token, .. } => {
-                let split = tracks.false_from(bar).map_or(x1, |at| scale.x(at)).clamp(x0, x1);
+                let is_ahead = |at: &At| matches!(at, At::Time(time_ms) if *time_ms > last_ms);
+                let split = tracks.false_from(bar).filter(|at| !is_ahead(at));
+                let split = split.map_or(x1, |at| scale.x(at)).clamp(x0, x1);
                 push(x0, split, Look::True);
                 push(split, x1, Look::False);
-                let texts = [
-                    format!("believes it holds {token}"),
-                    format!("holds {token}"),
-                    token.to_string(),
-                ];
+                let texts = [format!("holds {token}"), token.to_string()];
                 labels.inside(x0, split, y, &texts, Tone::Holds, view);
                 let texts =
                     [format!("still believes it holds {token}"), format!("believes {token}")];
@@ -581,6 +585,8 @@ fn place_bars(
 #[derive(Default)]
 struct Labels {
     placed: Vec<PlacedLabel>,
+    /// Dots, which no text in a bar may cover.
+    dots: Vec<(f64, f64)>,
     taken: Vec<(f64, f64, f64)>,
 }
 
@@ -597,28 +603,38 @@ impl Labels {
     }
 
     /// Beside a dot: above to the right, above to the left, below to the right; else not.
-    fn beside(&mut self, x: f64, y: f64, text: &str, tone: Tone, view: View) {
+    fn beside(&mut self, x: f64, y: f64, text: &str, tone: Tone, view: View, gap: f64) {
         let width = measure::sans(text, LABEL);
         let right_edge = view.from_x + view.width;
         let (above, below) = (y - BAR / 2.0 - 4.0, y + BAR / 2.0 + LABEL + 1.0);
         let right =
-            if x + 3.0 + width > right_edge && x < right_edge { x - width } else { x + 3.0 };
-        for (left, baseline) in [(right, above), (right, below), (x - width - 3.0, above)] {
+            if x + gap + width > right_edge && x < right_edge { x - width - gap } else { x + gap };
+        for (left, baseline) in [(right, above), (right, below), (x - width - gap, above)] {
             if self.is_free(left, left + width, baseline) {
                 return self.put(left, baseline, width, text.to_owned(), tone);
             }
         }
     }
 
-    /// Inside a bar, at its left edge or where it comes into view: the longest that fits.
+    /// Inside a bar, as far left as there is a gap between its dots: the longest that fits.
     fn inside(&mut self, x0: f64, x1: f64, y: f64, texts: &[String], tone: Tone, view: View) {
         let left = x0.max(view.from_x) + 8.0;
         let right = x1.min(view.from_x + view.width) - 4.0;
-        let baseline = y + 4.0;
+        let dots: Vec<f64> = self
+            .dots
+            .iter()
+            .filter(|(x, dot_y)| *dot_y == y && (left - 14.0..right).contains(x))
+            .map(|(x, _)| *x)
+            .collect();
+        let starts = || std::iter::once(left).chain(dots.iter().map(|x| (x + 9.0).max(left)));
         for text in texts {
             let width = measure::sans(text, LABEL);
-            if left + width <= right {
-                return self.put(left, baseline, width, text.clone(), tone);
+            let is_free = |start: &f64| {
+                start + width <= right
+                    && dots.iter().all(|x| x + 7.0 < *start || start + width + 6.0 < *x)
+            };
+            if let Some(start) = starts().find(is_free) {
+                return self.put(start, y + 4.0, width, text.clone(), tone);
             }
         }
     }

@@ -193,14 +193,18 @@ fn way(scene: &Scene, layout: &Layout, message: &Message, is_reply: bool) -> Opt
             let end = match object {
                 Object::Resource(resource) if !is_reply => {
                     let post = fence_post(resource, frame, true);
-                    post.gate(client.middle, refused, is_at_mark(message, resource))
+                    post.gate(
+                        Point::new(door(client), client.middle.y),
+                        refused,
+                        is_at_mark(message, resource),
+                    )
                 }
                 _ => Point::new(
-                    client.middle.x.clamp(frame.left() + 24.0, frame.right() - 24.0) + side,
+                    door(client).clamp(frame.left() + 24.0, frame.right() - 24.0) + side,
                     frame.top() - 3.0,
                 ),
             };
-            down(Point::new(client.middle.x + side, client.bottom() + 3.0), end)
+            down(Point::new(door(client) + side, client.bottom() + 3.0), end)
         }
         (_, false) => {
             let end = match object {
@@ -208,7 +212,7 @@ fn way(scene: &Scene, layout: &Layout, message: &Message, is_reply: bool) -> Opt
                     let post = fence_post(resource, frame, false);
                     post.gate(client.middle, refused, is_at_mark(message, resource))
                 }
-                Object::Resource(_) => Point::new(frame.left() - 3.0, frame.bottom() - 16.0),
+                Object::Resource(_) => Point::new(frame.left() - 3.0, frame.bottom() - 12.0),
                 _ => Point::new(frame.left() - 4.0, frame.middle.y + side),
             };
             across(Point::new(client.right() + 3.0, client.middle.y + side), end)
@@ -216,6 +220,12 @@ fn way(scene: &Scene, layout: &Layout, message: &Message, is_reply: bool) -> Opt
     };
     let Curve([a, b, c, d]) = curve;
     Some(if is_reply { Curve([d, c, b, a]) } else { curve })
+}
+
+/// Where messages leave and enter a card when things stand one below the other: left of
+/// its note.
+fn door(client: Frame) -> f64 {
+    client.middle.x - client.width * 0.24
 }
 
 fn is_at_mark(message: &Message, resource: &crate::playback::Resource) -> bool {
@@ -245,7 +255,7 @@ fn down(start: Point, end: Point) -> Curve {
 
 fn to_ring(client: Frame, ring: Frame, radius: f64, is_narrow: bool, side: f64) -> Curve {
     let start = if is_narrow {
-        Point::new(client.middle.x + side, client.top() - 3.0)
+        Point::new(door(client) + side, client.top() - 3.0)
     } else {
         let is_above = client.middle.y - ring.middle.y > 120.0;
         let dy = if is_above { -client.height / 4.0 } else { 0.0 };

@@ -10,7 +10,7 @@ use super::measure;
 use crate::playback::{Object, Resource, Scene};
 
 /// Below this width the parts stand one below the other.
-pub const NARROW_BELOW: f64 = 560.0;
+const NARROW_BELOW: f64 = 560.0;
 /// Size of the smallest text.
 pub const TEXT_MIN: f64 = 11.0;
 
@@ -98,11 +98,17 @@ impl Layout {
     }
 }
 
+/// Whether the parts stand one below the other: each further lease needs its own room.
+fn is_narrow(scene: &Scene, width: f64) -> bool {
+    let n_more = scene.leases().count().saturating_sub(1) as f64;
+    width < NARROW_BELOW + n_more * 170.0
+}
+
 /// Height that the scene needs at this width, in pixels of the screen.
 pub fn height_min(scene: &Scene, width: f64) -> f64 {
     let n_leases = scene.leases().count();
     let n_stores = scene.objects.len() - n_leases;
-    if width >= NARROW_BELOW {
+    if !is_narrow(scene, width) {
         let clients = scene.clients.len() as f64 * 112.0 + 24.0;
         let stores = n_stores as f64 * 190.0 + if n_leases > 0 { 96.0 } else { 24.0 };
         return clients.max(stores).max(360.0);
@@ -115,7 +121,7 @@ pub fn height_min(scene: &Scene, width: f64) -> f64 {
 /// Places everything into so many pixels of the screen.
 pub fn layout(scene: &Scene, screen_width: f64, screen_height: f64) -> Layout {
     let screen_height = screen_height.max(height_min(scene, screen_width));
-    if screen_width < NARROW_BELOW {
+    if is_narrow(scene, screen_width) {
         return narrow(scene, screen_width, screen_height);
     }
     let need = height_min(scene, screen_width);
@@ -137,15 +143,21 @@ fn nodes_of(scene: &Scene, wanted: impl Fn(ObjectKind) -> bool) -> Vec<NodeId> {
     nodes.filter(|node| node.object_kind().is_some_and(&wanted)).cloned().collect()
 }
 
+/// A card has a third line once somebody has read something.
+fn client_height(scene: &Scene) -> f64 {
+    let has_memory = scene.clients.iter().any(|client| !client.reads.is_empty());
+    if has_memory { 82.0 } else { 66.0 }
+}
+
 fn wide(scene: &Scene, width: f64, height: f64, zoom: f64) -> Layout {
     let mut nodes = Vec::new();
     let margin = if width > 900.0 { (width - 860.0) / 2.0 } else { 26.0 };
     let clients = client_nodes(scene);
     let leases = nodes_of(scene, |kind| kind == ObjectKind::Lease);
     let stores = nodes_of(scene, |kind| kind != ObjectKind::Lease);
-    let (client_w, client_h) = (136.0, 82.0);
+    let (client_w, client_h) = (136.0, client_height(scene));
     let top = 30.0;
-    let pitch = ((height - top - 30.0) / clients.len().max(1) as f64).clamp(100.0, 164.0);
+    let pitch = ((height - top - 30.0) / clients.len().max(1) as f64).clamp(100.0, 184.0);
     let first = height / 2.0 - pitch * (clients.len() as f64 - 1.0) / 2.0 - 2.0;
     for (nth, node) in clients.into_iter().enumerate() {
         let middle = Point::new(margin + client_w / 2.0, first + pitch * nth as f64);
@@ -164,14 +176,16 @@ fn wide(scene: &Scene, width: f64, height: f64, zoom: f64) -> Layout {
         nodes.push(Placed { node, frame });
     }
     let (left, right) =
-        (margin + client_w, width - margin - if has_stores { store_w } else { 0.0 });
+        (margin + client_w, width - margin - if has_stores { store_w + FENCE_GAP } else { 0.0 });
     let n = leases.len() as f64;
     for (nth, node) in leases.into_iter().enumerate() {
-        let share = (nth as f64 + 1.0) / (n + 1.0);
-        let x = if has_stores { left + (right - left) * (0.2 + share * 0.6) } else { right - 90.0 };
-        let y = if has_stores { 92.0 } else { height / 2.0 + (share - 0.5) * 300.0 };
-        let y = y + if has_stores && height > 470.0 { (height - 470.0) * 0.14 } else { 0.0 };
-        let middle = Point::new(x, y);
+        let aside = nth as f64 - (n - 1.0) / 2.0;
+        let middle = if has_stores {
+            let lower = if height > 470.0 { (height - 470.0) * 0.14 } else { 0.0 };
+            Point::new((left + right) / 2.0 + aside * 142.0, 92.0 + lower)
+        } else {
+            Point::new(right - 90.0, height / 2.0 - 8.0 + aside * 190.0)
+        };
         nodes.push(Placed { node, frame: Frame { middle, width: 108.0, height: 108.0 } });
     }
     Layout { is_narrow: false, width, height, zoom, nodes }
@@ -200,7 +214,8 @@ fn narrow(scene: &Scene, width: f64, height: f64) -> Layout {
         let first = width / 2.0 - pitch * (n - 1.0) / 2.0;
         for (nth, node) in clients.into_iter().enumerate() {
             let middle = Point::new(first + pitch * nth as f64, y + 50.0);
-            nodes.push(Placed { node, frame: Frame { middle, width: client_w, height: 78.0 } });
+            let frame = Frame { middle, width: client_w, height: client_height(scene) };
+            nodes.push(Placed { node, frame });
         }
         y += 160.0 + spare;
     }
@@ -307,3 +322,6 @@ pub fn fence_post(resource: &Resource, frame: Frame, is_across: bool) -> FencePo
     }
     post
 }
+
+#[cfg(test)]
+mod tests;

@@ -119,6 +119,8 @@ pub struct Chapter {
 pub struct Tracks {
     /// Clients and objects in the order in which they appeared.
     pub lanes: Vec<NodeId>,
+    /// For each lane the event with which it came into the story; settings do not count.
+    pub entered_at: Vec<Option<usize>>,
     /// For each event its lane; `None` for the lab's own.
     pub lane_of: Vec<Option<usize>>,
     /// For each event the time, which never runs backwards.
@@ -147,6 +149,9 @@ impl Tracks {
         }
         let lane = self.lane(&event.node);
         self.lane_of.push(Some(lane));
+        if !is_setting(&event.kind) {
+            self.enter(lane, index);
+        }
         self.observe_message(index, lane, event);
         match &event.node {
             NodeId::Client(_) => self.observe_client(index, lane, event),
@@ -173,8 +178,23 @@ impl Tracks {
         let known = self.lanes.iter().position(|lane| lane == node);
         known.unwrap_or_else(|| {
             self.lanes.push(node.clone());
+            self.entered_at.push(None);
             self.lanes.len() - 1
         })
+    }
+
+    fn enter(&mut self, lane: usize, index: usize) {
+        self.entered_at[lane].get_or_insert(index);
+    }
+
+    /// The lanes from top to bottom: in the order in which they came into the story, a
+    /// client before the object that it talks to.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.lanes.len()).collect();
+        order.sort_by_key(|lane| {
+            (self.entered_at[*lane].unwrap_or(usize::MAX), !self.lanes[*lane].is_client(), *lane)
+        });
+        order
     }
 
     fn open_bar(&mut self, lane: usize, kind: BarKind, from: At, to: Option<At>) {
@@ -271,6 +291,7 @@ impl Tracks {
         let Some(id) = event.request.clone() else { return };
         if let TraceKind::RequestSent { to, .. } = &event.kind {
             let to_lane = self.lane(to);
+            self.enter(to_lane, index);
             let edge = self.push_edge((lane, At::Event(index)), to_lane, false, &id, index);
             let flight = Flight { lanes: (lane, to_lane), sent: index, ..Flight::default() };
             let flight = self.flights.entry(id).insert_entry(flight).into_mut();
@@ -380,4 +401,16 @@ fn expiry_of(event: &TraceEvent, offset_ms: i64) -> u64 {
         return event.at_ms;
     };
     expires_at_ms.saturating_add_signed(-offset_ms)
+}
+
+/// Whether a person only set something.
+fn is_setting(kind: &TraceKind) -> bool {
+    matches!(
+        kind,
+        TraceKind::RulesChanged { .. }
+            | TraceKind::ClockSet { .. }
+            | TraceKind::FaultsSet { .. }
+            | TraceKind::AlarmSuppressed
+            | TraceKind::AlarmResumed
+    )
 }

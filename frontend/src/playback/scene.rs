@@ -353,6 +353,8 @@ pub struct Scene {
     pub objects: Vec<Object>,
     /// Messages under way, and the last finished one between each two nodes.
     pub messages: Vec<Message>,
+    /// What the spotlighted event broke, one sentence each.
+    pub broken: Vec<String>,
     pub(super) preset: Preset,
 }
 
@@ -366,6 +368,7 @@ impl Scene {
             clients: Vec::new(),
             objects: Vec::new(),
             messages: Vec::new(),
+            broken: Vec::new(),
             preset,
         }
     }

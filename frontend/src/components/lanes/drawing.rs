@@ -22,8 +22,8 @@ pub(super) fn draw(picture: &Picture, left: f64, width: f64, cursor: usize) -> A
         {picture.dots.iter().map(|dot| draw_dot(dot, cursor)).collect::<Vec<_>>()}
         {labels(picture)}
         {ticks(picture)}
-        <path class="now" d=format!("M{cursor_x:.1} 8V{bottom:.1}") />
-        <path class="now-head" d=format!("M{:.1} 3h11l-5.5 7.5z", cursor_x - 5.5) />
+        <path class="now" d=format!("M{cursor_x:.1} 20V{bottom:.1}") />
+        <path class="now-head" d=format!("M{:.1} 15h11l-5.5 7.5z", cursor_x - 5.5) />
     }
     .into_any()
 }
@@ -33,7 +33,7 @@ fn chapters(picture: &Picture, bottom: f64) -> Vec<AnyView> {
     all.map(|(x, text)| {
         view! {
             <path class="chapter" d=format!("M{x:.1} 4V{bottom:.1}") />
-            <text class="chapter-name" x=x + 5.0 y="12">{text.clone()}</text>
+            <text class="chapter-name" x=x + 5.0 y="11">{text.clone()}</text>
         }
         .into_any()
     })

@@ -29,19 +29,24 @@ pub(super) fn ClientNode(
     context: Context,
     #[prop(into)] frame: Signal<Option<Frame>>,
 ) -> impl IntoView {
-    let Context { scene, now_ms, .. } = context;
+    let Context { scene, now_ms, layout, .. } = context;
+    let is_narrow = Memo::new(move |_| layout.with(|layout| layout.is_narrow));
     let card = Memo::new(move |_| {
         let width = frame.get().map_or(136.0, |frame| frame.width);
         let now_ms = now_ms.get();
-        scene.with(|scene| scene.client(&node).map(|client| card(scene, client, now_ms, width)))
+        let room = if is_narrow.get() { width * 0.68 } else { width + 44.0 };
+        scene.with(|scene| {
+            scene.client(&node).map(|client| card(scene, client, now_ms, width, room))
+        })
     });
     move || {
         let (card, frame) = (card.get()?, frame.get()?);
-        Some(draw(card, frame))
+        Some(draw(card, frame, is_narrow.get()))
     }
 }
 
-fn card(scene: &Scene, client: &Client, now_ms: f64, width: f64) -> Card {
+/// `width` is the card's, `note_room` what a note below it may take.
+fn card(scene: &Scene, client: &Client, now_ms: f64, width: f64, note_room: f64) -> Card {
     let now = now_ms.max(0.0) as u64;
     let beliefs: Vec<(String, bool)> = client
         .beliefs
@@ -64,11 +69,12 @@ fn card(scene: &Scene, client: &Client, now_ms: f64, width: f64) -> Card {
             longest_that_fits(&[&format!("waits for {}", on.name()), "waits"])
         }
         Activity::Paused { .. } => "paused".to_owned(),
+        Activity::Idle if scene.leases().next().is_none() => String::new(),
         Activity::Idle => "no lease".to_owned(),
     };
     let memory = client.reads.last().map(|read| {
         let value = read.value.map_or("–".to_owned(), |value| value.to_string());
-        let long = format!("read {} = {value}", read.key);
+        let long = format!("read {} {value}", read.key);
         if measure::mono(&long, 11.0) <= room { long } else { format!("read {value}") }
     });
     let (is_paused, note) = match (&client.activity, client.woke) {
@@ -83,7 +89,7 @@ fn card(scene: &Scene, client: &Client, now_ms: f64, width: f64) -> Card {
                 span(paused_ms)
             );
             let short = format!("slept {}", span(paused_ms));
-            let fits = measure::sans(&long, 11.0) <= width + 44.0;
+            let fits = measure::sans(&long, 11.0) <= note_room;
             (false, Some(if fits { long } else { short }))
         }
         _ => (false, None),
@@ -99,7 +105,7 @@ fn card(scene: &Scene, client: &Client, now_ms: f64, width: f64) -> Card {
     }
 }
 
-fn draw(card: Card, frame: Frame) -> impl IntoView {
+fn draw(card: Card, frame: Frame, is_narrow: bool) -> impl IntoView {
     let (half_w, half_h) = (frame.width / 2.0, frame.height / 2.0);
     let left = -half_w + 12.0;
     let mut chip_right = half_w - 10.0;
@@ -122,6 +128,8 @@ fn draw(card: Card, frame: Frame) -> impl IntoView {
         .collect();
     let name_room = chip_right - left;
     let name = measure::fit(&card.name, 20.0, name_room.max(16.0));
+    // Narrow, messages come and go at the left.
+    let (note_x, anchor) = if is_narrow { (half_w - 2.0, "end") } else { (0.0, "middle") };
     let note_class = if card.is_paused { "note fault" } else { "note bad" };
     view! {
         <g class="client" class:paused=card.is_paused class:wrong=card.is_wrong>
@@ -137,7 +145,7 @@ fn draw(card: Card, frame: Frame) -> impl IntoView {
                 <text class="mono memory" x=left y=-half_h + 68.0>{memory}</text>
             })}
             {card.note.map(|note| view! {
-                <text class=note_class y=half_h + 16.0 text-anchor="middle">{note}</text>
+                <text class=note_class x=note_x y=half_h + 16.0 text-anchor=anchor>{note}</text>
             })}
         </g>
     }

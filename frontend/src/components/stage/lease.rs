@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use protocol::ids::NodeId;
 
 use super::Context;
+use crate::diagram::measure;
 use crate::diagram::stage::{Frame, ring_radius};
 use crate::narration::{span, title};
 use crate::playback::Lease;
@@ -121,7 +122,10 @@ fn draw_face(face: Face, r: f64) -> impl IntoView {
         (false, true) => "face free",
         (false, false) => "face",
     };
-    let middle = crate::diagram::measure::fit(&face.middle, 22.0, r * 1.55);
+    // A long name is set smaller before it is cut.
+    let is_long = measure::sans(&face.middle, 22.0) > r * 1.55;
+    let holder = if is_long { "holder long" } else { "holder" };
+    let middle = if is_long { measure::fit(&face.middle, 15.0, r * 1.62) } else { face.middle };
     let notes: Vec<_> = face
         .notes
         .into_iter()
@@ -138,7 +142,7 @@ fn draw_face(face: Face, r: f64) -> impl IntoView {
                 {if face.is_down { "down".to_owned() } else { face.above }}
             </text>
             <text class="small" y="-13" text-anchor="middle">{face.top}</text>
-            <text class="holder" y="9" text-anchor="middle">{middle}</text>
+            <text class=holder y="9" text-anchor="middle">{middle}</text>
             <text class="mono token" y="28" text-anchor="middle">{face.bottom}</text>
             {notes}
         </g>

@@ -15,6 +15,7 @@ struct Shown {
     title: String,
     resource: Resource,
     is_new: bool,
+    is_broken: bool,
     post: FencePost,
 }
 
@@ -37,6 +38,7 @@ pub(super) fn ResourceNode(
                 post: fence_post(resource, own, is_across),
                 resource: resource.clone(),
                 is_new,
+                is_broken: is_new && !scene.broken.is_empty(),
             })
         })
     });
@@ -44,14 +46,14 @@ pub(super) fn ResourceNode(
 }
 
 fn draw(shown: Shown) -> impl IntoView {
-    let Shown { title, resource, is_new, post } = shown;
+    let Shown { title, resource, is_new, is_broken, post } = shown;
     let frame = post.frame;
     let (half_w, half_h) = (frame.width / 2.0, frame.height / 2.0);
     let is_down = resource.condition.is_down();
     let values = values(&resource, is_new, frame, post.is_across);
     let foot = foot(&resource);
     view! {
-        <g class="resource" class:down=is_down>
+        <g class="resource" class:down=is_down class:broken=is_broken>
             <rect class="halo" x=-half_w - 4.0 y=-half_h - 4.0 width=frame.width + 8.0 height=frame.height + 8.0 rx="15" />
             <rect class="box" x=-half_w y=-half_h width=frame.width height=frame.height rx="12" />
             <text class="title" y=-half_h + 24.0 text-anchor="middle">{title}</text>
@@ -156,10 +158,10 @@ fn fence(post: &FencePost) -> AnyView {
         );
         (rails, pickets)
     } else {
-        let (top, bottom) = (post.tip(), frame.bottom() - 6.0);
+        let (top, bottom) = (post.tip(), frame.bottom() - 26.0);
         let rail = |y: f64| format!("M{:.1} {y:.1}H{:.1}", line - 16.0, frame.left());
         let post = format!("M{:.1} {bottom:.1}V{:.1}l8 -9 8 9V{bottom:.1}z", line - 8.0, top + 9.0);
-        (format!("{}{}", rail(bottom - 54.0), rail(bottom - 18.0)), post)
+        (format!("{}{}", rail(bottom - 50.0), rail(bottom - 16.0)), post)
     };
     view! {
         <g class="fence" class:open=post.is_open>

@@ -46,6 +46,7 @@ fn words(scene: &Scene, layout: &Layout) -> Option<Words> {
     let frame = layout.frame(&event.node)?;
     let object = scene.object(&event.node)?;
     let (text, class) = text(&event.kind, object)?;
+    let class = if scene.broken.is_empty() { class } else { "bad" };
     let y = match event.node.object_kind()? {
         ObjectKind::Lease => {
             let n_notes = notes_under(object);
