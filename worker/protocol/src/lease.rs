@@ -775,3 +775,541 @@ impl Tabled for LeaseRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{RuleValue, Rules};
+    use crate::table::Tabled;
+
+    fn rules(base: LeaseRules, changes: &[(&str, bool)]) -> LeaseRules {
+        let mut rules = base;
+        for (rule, on) in changes {
+            rules.set(rule, &RuleValue::Switch(*on)).expect("a rule of the lease");
+        }
+        rules
+    }
+
+    fn without(rule: &str) -> LeaseRules {
+        rules(LeaseRules::repaired(), &[(rule, false)])
+    }
+
+    fn published_with(rule: &str) -> LeaseRules {
+        rules(LeaseRules::published(), &[(rule, true)])
+    }
+
+    fn number<T: TryFrom<u64, Error: core::fmt::Debug>>(text: &str) -> T {
+        text.parse::<u64>().expect("a number").try_into().expect("a number in range")
+    }
+
+    /// `A acquire 1000 id=r1 wait=500 by=900`, `A/n1 renew 1 1000`, `A release 1`,
+    /// `A force 1`, `tick`.
+    fn input(text: &str) -> LeaseInput {
+        let words: Vec<_> = text.split_whitespace().collect();
+        if words == ["tick"] {
+            return LeaseInput::Tick;
+        }
+        let option =
+            |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let (name, nonce) = words[0].split_once('/').unwrap_or((words[0], ""));
+        let holder = Label::try_from(name).expect("a name");
+        let nonce = Label::try_from(nonce).ok();
+        let request_id = option("id").map(|id| Label::try_from(id).expect("an id"));
+        match words[1] {
+            "acquire" => LeaseInput::Acquire(Acquire {
+                holder,
+                nonce,
+                ttl_ms: number(words[2]),
+                request_id,
+                wait_ms: option("wait").map(number),
+                not_after_ms: option("by").map(number),
+            }),
+            "renew" => LeaseInput::Renew(Renew {
+                holder,
+                nonce,
+                token: number(words[2]),
+                ttl_ms: number(words[3]),
+                request_id,
+            }),
+            "release" => LeaseInput::Release(Release { token: number(words[2]) }),
+            "force" => LeaseInput::ForceRelease(ForceRelease {
+                token: number(words[2]),
+                reason: "test".to_owned(),
+            }),
+            other => panic!("no verb: {other}"),
+        }
+    }
+
+    fn said(reply: &LeaseReply) -> String {
+        match reply {
+            LeaseReply::Granted { token, ttl_ms, .. } => format!("granted {token} for {ttl_ms}"),
+            LeaseReply::Refused { holder, remaining_ms } => {
+                format!("refused by {holder} for {remaining_ms}")
+            }
+            LeaseReply::Queued { position } => format!("queued {position}"),
+            LeaseReply::Timeout => "timeout".to_owned(),
+            LeaseReply::Lost { current_token } => format!("lost to {current_token}"),
+            LeaseReply::Released => "released".to_owned(),
+            LeaseReply::NotHolder { current_token } => format!("not holder, it is {current_token}"),
+            LeaseReply::Conflict { request_id } => format!("conflict {request_id}"),
+            LeaseReply::Exhausted => "exhausted".to_owned(),
+        }
+    }
+
+    /// Runs `time input => reply` lines. The object starts anew before every one of them,
+    /// from nothing but what was persisted (N1); a line without a reply is a tick.
+    fn run(record: LeaseRecord, rules: LeaseRules, script: &str) -> LeaseRecord {
+        let mut record = record;
+        for line in script.trim().lines().map(str::trim) {
+            let (at, rest) = line.split_once(' ').expect("a time first");
+            let (asked, expected) = rest.split_once(" => ").unwrap_or((rest, ""));
+            let mut machine = LeaseAuthority::restore(Some(record.clone()), rules);
+            let mut effects = Vec::new();
+            machine.step(number(at), input(asked), &mut effects);
+            let mut reply = String::new();
+            for (index, effect) in effects.iter().enumerate() {
+                match effect {
+                    Effect::Persist(persisted) => {
+                        assert_eq!(index, 0, "persisted before anybody is told: {line}");
+                        record = persisted.clone();
+                    }
+                    Effect::Reply(answer) => reply = said(answer),
+                    Effect::Record(..) => {}
+                    Effect::Defer(_) => panic!("a lease defers nothing: {line}"),
+                }
+            }
+            assert_eq!(reply, expected, "{line}");
+            assert_eq!(*machine.record(), record, "all of it persisted: {line}");
+        }
+        record
+    }
+
+    fn check(rules: LeaseRules, script: &str) -> LeaseRecord {
+        run(LeaseRecord::default(), rules, script)
+    }
+
+    /// The kinds of event of the last line, with the rules that decided them.
+    fn events(rules: LeaseRules, script: &str) -> String {
+        let (before, last) = script.trim().rsplit_once('\n').unwrap_or(("", script.trim()));
+        let record = if before.is_empty() { <_>::default() } else { check(rules, before) };
+        let (at, asked) = last.trim().split_once(' ').expect("a time first");
+        let mut effects = Vec::new();
+        LeaseAuthority::restore(Some(record), rules).step(
+            number(at),
+            input(asked.split(" => ").next().expect("an input")),
+            &mut effects,
+        );
+        let named = effects.iter().filter_map(|effect| {
+            let Effect::Record(kind, why) = effect else { return None };
+            let kind = serde_json::to_value(kind).expect("an event");
+            let rule = why.as_ref().map_or("-", |why| why.rule.as_str());
+            Some(format!("{} by {rule}", kind["kind"].as_str().expect("a kind")))
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn b1_renewal_is_not_acquisition() {
+        let zombie = |last: &str| {
+            format!(
+                "0 A acquire 1000 => granted 1 for 1000
+                 1000 B acquire 1000 => granted 2 for 1000
+                 2000 A renew 1 1000 => {last}"
+            )
+        };
+        check(LeaseRules::published(), &zombie("granted 3 for 1000"));
+        check(without("renew_proves_grant"), &zombie("granted 3 for 1000"));
+        check(LeaseRules::repaired(), &zombie("lost to 2"));
+        check(published_with("renew_proves_grant"), &zombie("lost to 2"));
+        check(
+            LeaseRules::repaired(),
+            "0 A acquire 1000 => granted 1 for 1000
+             600 A renew 1 1000 => granted 1 for 1000
+             700 A renew 1 500 => granted 1 for 900
+             1600 A renew 1 1000 => lost to 1
+             1700 A renew 7 1000 => lost to 1",
+        );
+    }
+
+    #[test]
+    fn b2_a_name_is_not_an_identity() {
+        let twins = "0 A/p1 acquire 1000 => granted 1 for 1000
+                     10 A/p2 acquire 1000 => granted 2 for 1000
+                     20 A/p1 acquire 1000 => granted 3 for 1000
+                     30 A/p2 acquire 1000 => granted 4 for 1000";
+        check(LeaseRules::published(), twins);
+        check(without("holder_has_nonce"), twins);
+        let refused = "0 A/p1 acquire 1000 => granted 1 for 1000
+                       10 A/p2 acquire 1000 => refused by A for 990
+                       20 A/p1 acquire 1000 => refused by A for 980
+                       1000 A/p2 acquire 1000 => granted 2 for 1000";
+        check(LeaseRules::repaired(), refused);
+        check(published_with("holder_has_nonce"), refused);
+    }
+
+    #[test]
+    fn b3_release_compares_and_clears() {
+        for rules in [LeaseRules::published(), LeaseRules::repaired()] {
+            check(
+                rules,
+                "0 A acquire 1000 => granted 1 for 1000
+                 10 B release 9 => not holder, it is 1
+                 20 A release 1 => released
+                 30 A release 1 => not holder, it is 1
+                 40 B acquire 1000 => granted 2 for 1000
+                 50 A release 1 => not holder, it is 2
+                 60 A force 1 => not holder, it is 2
+                 70 A force 2 => released
+                 80 C acquire 1000 => granted 3 for 1000
+                 2000 C release 3 => not holder, it is 3",
+            );
+        }
+    }
+
+    #[test]
+    fn b4_a_request_is_granted_once() {
+        let burned = "0 A acquire 1000 id=r1 => granted 1 for 1000
+                      10 A acquire 1000 id=r1 => granted 2 for 1000
+                      20 A release 2 => released
+                      30 A acquire 1000 id=r1 => granted 3 for 1000";
+        check(LeaseRules::published(), burned);
+        // With nonces the retry is refused by its own ghost instead.
+        check(
+            without("remember_requests"),
+            "0 A acquire 1000 id=r1 => granted 1 for 1000
+             10 A acquire 1000 id=r1 => refused by A for 990
+             20 A release 1 => released
+             30 A acquire 1000 id=r1 => granted 2 for 1000",
+        );
+        let repeated = "0 A acquire 1000 id=r1 => granted 1 for 1000
+                        10 A acquire 1000 id=r1 => granted 1 for 990
+                        15 A renew 1 1000 => granted 1 for 1000
+                        20 A acquire 1000 id=r1 => granted 1 for 995
+                        25 B acquire 1000 id=r1 => conflict r1
+                        30 A release 1 => released
+                        40 A acquire 1000 id=r1 => granted 1 for 0
+                        50 B acquire 1000 => granted 2 for 1000
+                        60 A acquire 1000 id=r1 => granted 1 for 0
+                        2000 A acquire 1000 id=r1 => granted 1 for 0
+                        2000 A acquire 1000 id=r2 => granted 3 for 1000";
+        check(LeaseRules::repaired(), repeated);
+        check(without("fifo_queue"), repeated);
+        // A refusal changed nothing: the same request may succeed later.
+        check(
+            LeaseRules::repaired(),
+            "0 A acquire 1000 id=r1 => granted 1 for 1000
+             10 B acquire 1000 id=r2 => refused by A for 990
+             1000 B acquire 1000 id=r2 => granted 2 for 1000",
+        );
+    }
+
+    #[test]
+    fn b4_a_request_can_be_too_late() {
+        let late = |last: &str| {
+            format!(
+                "500 A acquire 1000 by=500 => granted 1 for 1000\n2000 B acquire 1000 by=1999 => {last}"
+            )
+        };
+        check(LeaseRules::repaired(), &late("timeout"));
+        check(published_with("check_not_after"), &late("timeout"));
+        check(without("check_not_after"), &late("granted 2 for 1000"));
+        check(LeaseRules::published(), &late("granted 2 for 1000"));
+        let queued = |last: &str| {
+            format!(
+                "0 A acquire 1000 => granted 1 for 1000
+                 10 B acquire 1000 id=r1 wait=5000 by=900 => queued 1
+                 900 B acquire 1000 id=r1 wait=5000 by=900 => queued 1
+                 1000 B acquire 1000 id=r1 wait=5000 by=900 => {last}"
+            )
+        };
+        check(LeaseRules::repaired(), &queued("timeout"));
+        check(without("check_not_after"), &queued("granted 2 for 1000"));
+    }
+
+    #[test]
+    fn b5_bad_arguments_never_reach_the_machine() {
+        let acquire = |ttl: &str, holder: &str| {
+            serde_json::from_str::<Acquire>(&format!("{{\"holder\":{holder},\"ttl_ms\":{ttl}}}"))
+        };
+        assert!(acquire("1000", "\"A\"").is_ok());
+        for ttl in ["\"1000\"", "-1", "0", "99", "3600001", "1e400", "1.5", "null", "true"] {
+            assert!(acquire(ttl, "\"A\"").is_err(), "{ttl}");
+        }
+        for holder in ["null", "\"\"", "7", "\"a b\""] {
+            assert!(acquire("1000", holder).is_err(), "{holder}");
+        }
+        assert!(serde_json::from_str::<Acquire>(r#"{"ttl_ms":1000}"#).is_err(), "no holder");
+        let unknown = r#"{"holder":"A","ttl_ms":1000,"ttl":5}"#;
+        assert!(serde_json::from_str::<Acquire>(unknown).is_err(), "an unknown field");
+    }
+
+    #[test]
+    fn b6_a_lease_ends_at_its_last_moment() {
+        for rules in [LeaseRules::published(), LeaseRules::repaired()] {
+            check(
+                rules,
+                "0 A acquire 1000 => granted 1 for 1000
+                 999 B acquire 1000 => refused by A for 1
+                 1000 B acquire 1000 => granted 2 for 1000",
+            );
+        }
+    }
+
+    #[test]
+    fn b7_time_never_runs_backwards() {
+        let jump = |last: &str| {
+            format!(
+                "5000 A acquire 1000 => granted 1 for 1000
+                 9000 tick
+                 2000 B acquire 1000 => granted 2 for 1000
+                 2500 C acquire 1000 => {last}"
+            )
+        };
+        let repaired = check(LeaseRules::repaired(), &jump("refused by B for 1000"));
+        assert_eq!((repaired.max_seen_ms, repaired.expires_at_ms), (9_000, 10_000));
+        let off = check(without("monotonic_clock"), &jump("refused by B for 500"));
+        assert_eq!((off.max_seen_ms, off.expires_at_ms), (0, 3_000));
+        check(LeaseRules::published(), &jump("refused by B for 500"));
+        check(published_with("monotonic_clock"), &jump("refused by B for 1000"));
+    }
+
+    #[test]
+    fn b8_the_numbers_survive_the_grant() {
+        let again = |last: &str| {
+            format!(
+                "0 A acquire 1000 => granted 1 for 1000
+                 10 A release 1 => released
+                 20 B acquire 1000 => granted {last} for 1000"
+            )
+        };
+        check(LeaseRules::published(), &again("2"));
+        check(LeaseRules::repaired(), &again("2"));
+        check(without("keep_token"), &again("1"));
+        check(
+            without("keep_token"),
+            "0 A acquire 1000 => granted 1 for 1000
+             1000 tick
+             1100 A renew 1 1000 => lost to 0
+             1200 B acquire 1000 => granted 1 for 1000
+             1300 A renew 1 1000 => granted 1 for 1000",
+        );
+    }
+
+    #[test]
+    fn b9_no_token_beyond_the_safe_range() {
+        for rules in [LeaseRules::published(), LeaseRules::repaired()] {
+            let record = LeaseRecord { token: MAX_SAFE_INTEGER - 1, ..<_>::default() };
+            let record = run(
+                record,
+                rules,
+                "0 A acquire 100 => granted 9007199254740991 for 100
+                 100 B acquire 100 => exhausted
+                 200 B acquire 100 => exhausted",
+            );
+            assert_eq!(record.token, MAX_SAFE_INTEGER);
+            assert_eq!(record.holder, None);
+        }
+    }
+
+    #[test]
+    fn b10_first_come_first_served() {
+        check(
+            LeaseRules::repaired(),
+            "0 A acquire 1000 id=a => granted 1 for 1000
+             10 B acquire 1000 id=b wait=5000 => queued 1
+             20 C acquire 500 id=c wait=5000 => queued 2
+             30 B acquire 1000 id=b wait=5000 => queued 1
+             40 D acquire 1000 id=d => refused by A for 960
+             50 E acquire 1000 wait=5000 => refused by A for 950
+             60 A release 1 => released
+             70 A acquire 1000 id=a2 => refused by B for 990
+             80 B acquire 1000 id=b wait=5000 => granted 2 for 980
+             1060 tick
+             1100 C acquire 500 id=c wait=5000 => granted 3 for 460",
+        );
+        let unqueued = "0 A acquire 1000 id=a => granted 1 for 1000
+                        10 B acquire 1000 id=b wait=5000 => refused by A for 990
+                        60 A release 1 => released
+                        70 C acquire 1000 id=c => granted 2 for 1000";
+        check(without("fifo_queue"), unqueued);
+        check(LeaseRules::published(), unqueued);
+        // The queue alone remembers the replies that it owes, and no others.
+        check(
+            published_with("fifo_queue"),
+            "0 A acquire 1000 id=a => granted 1 for 1000
+             10 B acquire 1000 id=b wait=5000 => queued 1
+             1000 B acquire 1000 id=b wait=5000 => granted 2 for 1000
+             1100 B acquire 1000 id=b wait=5000 => granted 2 for 900",
+        );
+    }
+
+    #[test]
+    fn b10_whoever_stopped_waiting_is_passed_over() {
+        let gone = |late: &str| {
+            format!(
+                "0 A acquire 1000 id=a => granted 1 for 1000
+                 10 B acquire 1000 id=b wait=100 => queued 1
+                 20 C acquire 1000 id=c wait=5000 => queued 2
+                 {late}"
+            )
+        };
+        let passed = "110 B acquire 1000 id=b wait=100 => queued 1
+                      111 B acquire 1000 id=b wait=100 => timeout
+                      112 C acquire 1000 id=c wait=5000 => queued 1
+                      1000 tick
+                      1001 C acquire 1000 id=c wait=5000 => granted 2 for 999
+                      1002 B acquire 1000 id=b wait=100 => timeout";
+        check(LeaseRules::repaired(), &gone(passed));
+        // A deadline does not depend on an alarm: both are over when the tick comes.
+        check(
+            LeaseRules::repaired(),
+            &gone("1000 tick\n1000 D acquire 100 => refused by C for 1000"),
+        );
+        let granted = "1000 tick\n1000 D acquire 100 => refused by B for 1000";
+        check(without("check_waiter_deadline"), &gone(granted));
+    }
+
+    #[test]
+    fn the_queue_is_bounded() {
+        let mut script = "0 A acquire 3600000 => granted 1 for 3600000".to_owned();
+        for position in 1..=WAITERS_MAX {
+            script += &format!("\n1 W acquire 100 id=w{position} wait=9 => queued {position}");
+        }
+        script += "\n1 W acquire 100 id=full wait=9 => refused by A for 3599999";
+        let record = check(LeaseRules::repaired(), &script);
+        assert_eq!(record.waiters.len(), WAITERS_MAX);
+        let record = run(record, LeaseRules::repaired(), "11 tick");
+        assert_eq!((record.waiters.len(), record.replies.len()), (0, REPLIES_MAX));
+    }
+
+    #[test]
+    fn replies_are_bounded_and_the_oldest_is_forgotten() {
+        let mut script = String::new();
+        for n in 1..=REPLIES_MAX + 1 {
+            script += &format!("{n} A acquire 100 id=r{n} => granted {n} for 100\n");
+            script += &format!("{n} A release {n} => released\n");
+        }
+        script += "99 A acquire 100 id=r2 => granted 2 for 0\n";
+        script += &format!("99 A acquire 100 id=r1 => granted {} for 100", REPLIES_MAX + 2);
+        assert_eq!(check(LeaseRules::repaired(), &script).replies.len(), REPLIES_MAX);
+    }
+
+    /// N2, N3: the alarm only tidies up. Early, twice or never, it changes no answer, and
+    /// when it must ring is part of the record that the grant itself stored.
+    #[test]
+    fn n2_n3_the_alarm_is_cosmetic() {
+        for rules in [LeaseRules::published(), LeaseRules::repaired()] {
+            let with_ticks = check(
+                rules,
+                "0 A acquire 1000 => granted 1 for 1000
+                 500 tick
+                 1000 tick
+                 1000 tick
+                 1200 B acquire 1000 => granted 2 for 1000
+                 1300 tick
+                 1400 A acquire 1000 => refused by B for 800",
+            );
+            let never = check(
+                rules,
+                "0 A acquire 1000 => granted 1 for 1000
+                 1200 B acquire 1000 => granted 2 for 1000
+                 1400 A acquire 1000 => refused by B for 800",
+            );
+            assert_eq!(with_ticks, never);
+        }
+    }
+
+    #[test]
+    fn the_next_deadline_is_when_a_tick_changes_something() {
+        let deadline = |rules, script: &str| {
+            let record = check(rules, script);
+            let deadline = LeaseAuthority::restore(Some(record.clone()), rules).next_deadline();
+            let Some(at_ms) = deadline else { return None };
+            let early = run(record.clone(), rules, &format!("{} tick", at_ms - 1));
+            assert_eq!(early, record, "a tick before the deadline changes nothing");
+            assert_ne!(run(record.clone(), rules, &format!("{at_ms} tick")), record);
+            deadline
+        };
+        let repaired = LeaseRules::repaired();
+        assert_eq!(deadline(repaired, "0 A release 1 => not holder, it is 0"), None);
+        assert_eq!(deadline(repaired, "5 A acquire 1000 => granted 1 for 1000"), Some(1_005));
+        let queued = "5 A acquire 1000 => granted 1 for 1000
+                      6 B acquire 1000 id=b wait=10 => queued 1";
+        assert_eq!(deadline(repaired, queued), Some(17));
+        assert_eq!(deadline(without("check_waiter_deadline"), queued), Some(1_005));
+    }
+
+    #[test]
+    fn every_event_names_the_rule_that_decided() {
+        let held = "0 A acquire 1000 id=a => granted 1 for 1000";
+        let cases = [
+            ("1 B acquire 1000 => refused by A for 999", "lease_refused by one_holder"),
+            ("1 A renew 1 1000", "lease_renewed by renew_proves_grant"),
+            ("1 A renew 2 1000", "renewal_refused by renew_proves_grant"),
+            ("1 A release 1", "lease_released by release_proves_grant"),
+            ("1 A release 2", "release_refused by release_proves_grant"),
+            ("1 A acquire 1000 id=a", "request_repeated by remember_requests"),
+            ("1 B acquire 1000 id=a", "request_conflicted by remember_requests"),
+            ("1 B acquire 1000 id=b wait=9", "waiter_queued by fifo_queue"),
+            ("1 B acquire 1000 by=0", "request_expired by check_not_after"),
+            ("1000 tick", "lease_expired by expiry"),
+            ("1000 B acquire 100", "lease_expired by expiry, lease_granted by tokens_rise"),
+            ("1 tick", ""),
+        ];
+        for (last, expected) in cases {
+            let found = events(LeaseRules::repaired(), &format!("{held}\n{last}"));
+            assert_eq!(found, expected, "{last}");
+        }
+        let zombie = format!("{held}\n1000 A renew 1 100");
+        let expected = "lease_expired by expiry, lease_granted by renew_proves_grant";
+        assert_eq!(events(LeaseRules::published(), &zombie), expected);
+        let waiting = format!("{held}\n1 B acquire 100 id=b wait=9 => queued 1\n11 tick");
+        let expected = "waiter_timed_out by check_waiter_deadline";
+        assert_eq!(events(LeaseRules::repaired(), &waiting), expected);
+    }
+
+    #[test]
+    fn records_survive_rows_and_json() {
+        let rich = check(
+            LeaseRules::repaired(),
+            "10 A/n1 acquire 1000 id=a => granted 1 for 1000
+             20 B acquire 500 id=b wait=100 => queued 1
+             30 C/n2 acquire 400 id=c wait=9000 => queued 2
+             40 D acquire 300 id=d wait=8000 => queued 3
+             200 A/n1 release 1 => released",
+        );
+        assert_eq!((rich.waiters.len(), rich.replies.len()), (1, 3), "rich enough to tell");
+        assert!(rich.replies.iter().any(|reply| reply.token.is_none()));
+        for record in [rich, LeaseRecord::default()] {
+            assert_eq!(LeaseRecord::from_rows(&record.to_rows()), Some(record.clone()));
+            let json = serde_json::to_string(&record).expect("a record is JSON");
+            assert_eq!(serde_json::from_str::<LeaseRecord>(&json).expect("and back"), record);
+        }
+        for (rows, table) in LeaseRecord::default().to_rows().iter().zip(LeaseRecord::SCHEMA) {
+            assert!(rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
+        }
+        assert_eq!(LeaseRecord::from_rows(&[vec![], vec![], vec![]]), None, "nothing stored");
+        assert_eq!(LeaseRecord::from_rows(&[]), None);
+    }
+
+    #[test]
+    fn rules_are_set_by_name() {
+        use crate::rules::{Preset, RulesUpdate};
+        let off = RulesUpdate {
+            set: [("fifo_queue".into(), RuleValue::Switch(false))].into(),
+            ..<_>::default()
+        };
+        assert_eq!(LeaseRules::repaired().updated(&off), Ok(without("fifo_queue")));
+        let both = RulesUpdate { preset: Some(Preset::Published), ..off };
+        assert_eq!(LeaseRules::repaired().updated(&both), Ok(LeaseRules::published()));
+        let mut rules = LeaseRules::published();
+        let unknown = rules.set("fifo", &RuleValue::Switch(true)).unwrap_err().to_string();
+        assert!(unknown.contains("fifo_queue"), "{unknown}");
+        let word = rules.set("fifo_queue", &RuleValue::Choice("yes".into())).unwrap_err();
+        assert_eq!(word.to_string(), "rule \"fifo_queue\": use true or false");
+        assert_eq!(rules, LeaseRules::published(), "a refused change changes nothing");
+        let on = LeaseRules::repaired().entries();
+        assert!(on.iter().all(|(_, value)| *value == RuleValue::Switch(true)));
+        assert_eq!(on.len(), 8);
+    }
+}
