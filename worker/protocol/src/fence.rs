@@ -735,3 +735,453 @@ impl Tabled for FenceRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without(rule: &str) -> FenceRules {
+        let mut rules = FenceRules::repaired();
+        rules.set(rule, &RuleValue::Switch(false)).expect("a rule of the fence");
+        rules
+    }
+
+    fn guarded(guard: Guard) -> FenceRules {
+        FenceRules { guard, ..FenceRules::repaired() }
+    }
+
+    fn safe<T: TryFrom<u64, Error: core::fmt::Debug>>(text: &str) -> T {
+        text.parse::<u64>().expect("a number").try_into().expect("a number in range")
+    }
+
+    /// `claim 1`, `write 1 k=5 id=w1 seq=1`, `read 1 k`, `read - k`, `land` (the payload
+    /// that waits longest), `crash` (it never lands). `other/claim 1` names another lease.
+    fn input(text: &str, storing: &mut Vec<Write>) -> Option<FenceInput> {
+        let (lease, rest) = text.split_once('/').unwrap_or(("orders", text));
+        let lease = Name::try_from(lease).expect("a lease");
+        let words: Vec<_> = rest.split_whitespace().collect();
+        let option =
+            |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        Some(match words[0] {
+            "claim" => FenceInput::Claim(Claim { lease, token: safe(words[1]) }),
+            "write" => {
+                let (key, value) = words[2].split_once('=').expect("a key and a value");
+                let value = value.parse::<i64>().expect("a number").try_into().expect("in range");
+                FenceInput::Write(Write {
+                    lease,
+                    token: safe(words[1]),
+                    key: key.try_into().expect("a key"),
+                    value,
+                    write_id: option("id").map(|id| Label::try_from(id).expect("an id")),
+                    seq: option("seq").map(safe),
+                })
+            }
+            "read" => FenceInput::Read(Read {
+                lease: Some(lease),
+                token: (words[1] != "-").then(|| safe(words[1])),
+                key: words[2].try_into().expect("a key"),
+            }),
+            "land" => FenceInput::StorePayload(storing.remove(0)),
+            "land-last" => FenceInput::StorePayload(storing.pop().expect("one that waits")),
+            "crash" => {
+                storing.clear();
+                return None;
+            }
+            other => panic!("no verb: {other}"),
+        })
+    }
+
+    fn said(reply: &FenceReply) -> String {
+        match reply {
+            FenceReply::Claimed { token } => format!("claimed {token}"),
+            FenceReply::Applied { version } => format!("applied {version}"),
+            FenceReply::Duplicate { first } => {
+                format!("duplicate of {} by {}", first.version, first.token)
+            }
+            FenceReply::Fenced { presented, high_water_mark } => {
+                format!("fenced {presented} by {high_water_mark}")
+            }
+            FenceReply::NotClaimed { presented, claimed } => {
+                format!("not claimed {presented}, but {claimed}")
+            }
+            FenceReply::Gap { expected } => format!("gap, send {expected}"),
+            FenceReply::Value { value, version, token } => {
+                let value = value.map_or("nothing".to_owned(), |value| value.to_string());
+                format!("{value}, version {version} by {token}")
+            }
+            FenceReply::Conflict { write_id } => format!("conflict {write_id}"),
+            FenceReply::Full { keys_max } => format!("full at {keys_max}"),
+        }
+    }
+
+    /// Runs `input => reply` lines. The object starts anew before every one of them, from
+    /// nothing but what was persisted.
+    fn check(rules: FenceRules, script: &str) -> FenceRecord {
+        let mut record = FenceRecord::default();
+        let mut storing = Vec::new();
+        for line in script.trim().lines().map(str::trim) {
+            let (asked, expected) = line.split_once(" => ").unwrap_or((line, ""));
+            let Some(input) = input(asked, &mut storing) else { continue };
+            let mut machine = FencedResource::restore(Some(record.clone()), rules);
+            let mut effects = Vec::new();
+            machine.step(0, input, &mut effects);
+            let mut reply = String::new();
+            for (index, effect) in effects.into_iter().enumerate() {
+                match effect {
+                    Effect::Persist(persisted) => {
+                        assert_eq!(index, 0, "persisted before anybody is told: {line}");
+                        record = persisted;
+                    }
+                    Effect::Reply(answer) => reply = said(&answer),
+                    Effect::Record(..) => {}
+                    Effect::Defer(FenceInput::StorePayload(write)) => storing.push(write),
+                    Effect::Defer(other) => panic!("deferred: {other:?}"),
+                }
+            }
+            assert_eq!(reply, expected, "{line}");
+            assert_eq!(*machine.record(), record, "all of it persisted: {line}");
+        }
+        record
+    }
+
+    /// The kinds of event of the last line, with the rules that decided them.
+    fn events(rules: FenceRules, script: &str) -> String {
+        let (before, last) = script.trim().rsplit_once('\n').unwrap_or(("", script.trim()));
+        let record = if before.is_empty() { <_>::default() } else { check(rules, before) };
+        let input = input(last.trim(), &mut Vec::new()).expect("an input");
+        let mut effects = Vec::new();
+        FencedResource::restore(Some(record), rules).step(0, input, &mut effects);
+        let named = effects.iter().filter_map(|effect| {
+            let Effect::Record(kind, why) = effect else { return None };
+            let kind = serde_json::to_value(kind).expect("an event");
+            let rule = why.as_ref().map_or("nothing", |why| why.rule.as_str());
+            Some(format!("{} by {rule}", kind["kind"].as_str().expect("a kind")))
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What each guard says to tokens around the mark, which stands at 2.
+    #[test]
+    fn guards_compare() {
+        let cases = [
+            (Guard::None, ["applied 2", "applied 2", "applied 2"]),
+            (Guard::AtLeast, ["fenced 1 by 2", "applied 2", "applied 2"]),
+            (Guard::Strict, ["fenced 1 by 2", "fenced 2 by 2", "applied 2"]),
+        ];
+        for (guard, expected) in cases {
+            for (token, answer) in (1..).zip(expected) {
+                let script = format!("write 2 k=20 => applied 1\nwrite {token} k=7 => {answer}");
+                check(guarded(guard), &script);
+            }
+        }
+        let claimed = ["fenced 1 by 2", "applied 1", "not claimed 3, but 2"];
+        for (token, answer) in (1..).zip(claimed) {
+            let script = format!("claim 2 => claimed 2\nwrite {token} k=7 => {answer}");
+            check(FenceRules::repaired(), &script);
+        }
+    }
+
+    #[test]
+    fn c1_late_write_before_the_newer_holders_first() {
+        for guard in [Guard::None, Guard::AtLeast, Guard::Strict] {
+            check(
+                guarded(guard),
+                "read 1 k => nothing, version 0 by 0
+                 read 2 k => nothing, version 0 by 0
+                 write 1 k=10 => applied 1
+                 write 2 k=20 => applied 2",
+            );
+        }
+        check(
+            FenceRules::repaired(),
+            "claim 1 => claimed 1
+             read 1 k => nothing, version 0 by 0
+             claim 2 => claimed 2
+             read 2 k => nothing, version 0 by 0
+             write 1 k=10 => fenced 1 by 2
+             write 2 k=20 => applied 1
+             claim 1 => fenced 1 by 2
+             claim 2 => claimed 2
+             write 2 k=21 => applied 2
+             write 3 k=30 => not claimed 3, but 2",
+        );
+        // The claim alone closes it, with the weaker comparison too.
+        check(guarded(Guard::AtLeast), "claim 2 => claimed 2\nwrite 1 k=10 => fenced 1 by 2");
+    }
+
+    #[test]
+    fn c2_refused_or_already_done() {
+        let lost = |answer: &str| {
+            format!(
+                "claim 5 => claimed 5\nwrite 5 k=1 id=w => applied 1\nwrite 5 k=1 id=w => {answer}"
+            )
+        };
+        check(FenceRules::repaired(), &lost("duplicate of 1 by 5"));
+        check(without("remember_write_ids"), &lost("applied 2"));
+        // The paper's guard gives the answer for "stale" to its own repetition.
+        let published = FenceRules { atomic_write: true, ..FenceRules::published() };
+        check(published, "write 5 k=1 id=w => applied 1\nwrite 5 k=1 id=w => fenced 5 by 5");
+        check(published, "write 5 k=1 id=w => applied 1\nwrite 6 k=1 id=w => applied 2");
+        // The first result is told even to one who has been fenced since.
+        check(
+            FenceRules::repaired(),
+            "claim 1 => claimed 1
+             write 1 k=1 id=w => applied 1
+             claim 2 => claimed 2
+             write 1 k=1 id=w => duplicate of 1 by 1
+             write 2 k=2 id=w => conflict w
+             write 2 j=1 id=w => conflict w
+             write 1 k=1 id=v => fenced 1 by 2",
+        );
+    }
+
+    #[test]
+    fn c3_writes_of_one_grant_keep_their_order() {
+        let overtaken = "write 6 k=6 => applied 1\nwrite 5 k=5 => fenced 5 by 6";
+        check(guarded(Guard::Strict), overtaken);
+        check(
+            FenceRules::repaired(),
+            "claim 1 => claimed 1
+             write 1 k=2 seq=2 => gap, send 1
+             write 1 k=1 seq=1 => applied 1
+             write 1 j=2 seq=2 => applied 1
+             write 1 k=1 seq=1 => gap, send 3
+             write 1 k=9 => applied 2
+             claim 1 => claimed 1
+             write 1 k=3 seq=3 => applied 3
+             claim 2 => claimed 2
+             write 2 k=4 seq=4 => gap, send 1
+             write 2 k=4 seq=1 => applied 4",
+        );
+        check(without("check_sequence"), "claim 1 => claimed 1\nwrite 1 k=2 seq=2 => applied 1");
+        // Without claims too, each grant numbers its writes from 1.
+        check(
+            guarded(Guard::AtLeast),
+            "write 1 k=1 seq=1 => applied 1
+             write 1 k=2 seq=2 => applied 2
+             write 2 k=3 seq=1 => applied 3
+             write 2 k=4 seq=2 => applied 4
+             claim 2 => claimed 2
+             write 2 k=5 seq=3 => applied 5",
+        );
+    }
+
+    #[test]
+    fn c4_guard_and_payload_in_one_commit() {
+        let published = FenceRules::published();
+        let record = check(
+            published,
+            "write 5 k=5 id=w
+             write 6 k=6
+             land-last => applied 1
+             land => applied 2",
+        );
+        assert_eq!(record.values["k"], Stored { value: 5, token: 5, version: 2 }, "the older one");
+        assert_eq!(record.marks["key/k"].high_water_mark, 6, "under the newer mark");
+        // A crash in between: the mark is up, nothing is stored, the retry is refused.
+        let record = check(published, "write 5 k=5\ncrash\nwrite 5 k=5 => fenced 5 by 5");
+        assert!(record.values.is_empty());
+        // Repaired but for this: a newer claim gets in between, and the older lands.
+        check(
+            without("atomic_write"),
+            "claim 1 => claimed 1
+             write 1 k=1
+             claim 2 => claimed 2
+             read 2 k => nothing, version 0 by 0
+             land => applied 1
+             read 2 k => 1, version 1 by 1",
+        );
+        check(FenceRules::repaired(), "claim 5 => claimed 5\nwrite 5 k=5 => applied 1\ncrash");
+    }
+
+    #[test]
+    fn c5_one_fence_for_what_one_lease_covers() {
+        let other_key = |answer: &str| format!("write 2 k=2 => applied 1\nwrite 1 j=1 => {answer}");
+        let per_key = FenceRules { fence_per_lease: false, ..guarded(Guard::AtLeast) };
+        check(per_key, &other_key("applied 1"));
+        check(guarded(Guard::AtLeast), &other_key("fenced 1 by 2"));
+        check(
+            without("fence_per_lease"),
+            "claim 1 => claimed 1
+             claim 2 => claimed 2
+             write 2 k=2 => applied 1
+             write 1 k=1 => fenced 1 by 2
+             write 1 j=1 => applied 1",
+        );
+        check(
+            FenceRules::repaired(),
+            "claim 2 => claimed 2
+             write 2 k=2 => applied 1
+             write 1 j=1 => fenced 1 by 2",
+        );
+    }
+
+    #[test]
+    fn c6_each_lease_has_its_own_fence() {
+        check(
+            FenceRules::repaired(),
+            "orders/claim 7 => claimed 7
+             stock/claim 2 => claimed 2
+             orders/write 7 a=1 => applied 1
+             stock/write 2 b=1 => applied 1
+             stock/write 7 b=1 => not claimed 7, but 2",
+        );
+    }
+
+    #[test]
+    fn c7_the_guard_does_not_fail_open() {
+        let write = |token: &str| {
+            let text = format!(r#"{{"lease":"orders","token":{token},"key":"k","value":1}}"#);
+            serde_json::from_str::<Write>(&text)
+        };
+        assert!(write("5").is_ok());
+        for token in ["\"5\"", "null", "5.5", "-1", "1e400", "9007199254740992", "true", "\"zzz\""]
+        {
+            assert!(write(token).is_err(), "{token}");
+        }
+        let no_token = r#"{"lease":"orders","key":"k","value":1}"#;
+        assert!(serde_json::from_str::<Write>(no_token).is_err());
+        // 0 stands for "nobody has claimed", which is no claim.
+        check(
+            FenceRules::repaired(),
+            "write 0 k=1 => not claimed 0, but 0
+             claim 0 => claimed 0
+             write 0 k=1 => not claimed 0, but 0
+             write 1 k=1 => not claimed 1, but 0",
+        );
+        check(guarded(Guard::Strict), "write 0 k=1 => fenced 0 by 0");
+    }
+
+    #[test]
+    fn c8_reads_are_fenced() {
+        let deposed = |answer: &str| format!("claim 2 => claimed 2\nread 1 k => {answer}");
+        check(FenceRules::repaired(), &deposed("fenced 1 by 2"));
+        check(without("fence_reads"), &deposed("nothing, version 0 by 0"));
+        check(
+            FenceRules::repaired(),
+            "claim 2 => claimed 2
+             write 2 k=5 => applied 1
+             read 2 k => 5, version 1 by 2
+             read 3 k => 5, version 1 by 2
+             read - k => 5, version 1 by 2
+             read 2 j => nothing, version 0 by 0",
+        );
+    }
+
+    #[test]
+    fn keys_and_fences_are_bounded() {
+        let mut script = "claim 1 => claimed 1".to_owned();
+        for n in 0..KEYS_MAX {
+            script += &format!("\nwrite 1 k{n}=1 => applied 1");
+        }
+        script += "\nwrite 1 one-more=1 => full at 64\nwrite 1 k0=2 => applied 2";
+        assert_eq!(check(FenceRules::repaired(), &script).values.len(), KEYS_MAX);
+
+        // Two new keys on their way at once, and room for one.
+        let mut script = "claim 1 => claimed 1".to_owned();
+        for n in 1..KEYS_MAX {
+            script += &format!("\nwrite 1 k{n}=1\nland => applied 1");
+        }
+        script += "\nwrite 1 a=1\nwrite 1 b=1\nland => applied 1\nland => full at 64";
+        assert_eq!(check(without("atomic_write"), &script).values.len(), KEYS_MAX);
+
+        let mut script = String::new();
+        for n in 0..SCOPES_MAX {
+            script += &format!("l{n}/claim 1 => claimed 1\n");
+        }
+        script += "one-more/claim 1 => full at 64\nl0/claim 2 => claimed 2";
+        assert_eq!(check(FenceRules::repaired(), &script).marks.len(), SCOPES_MAX);
+        script += "\none-more/write 1 k=1 => full at 64";
+        check(guarded(Guard::AtLeast), &script);
+    }
+
+    #[test]
+    fn write_ids_are_bounded_and_the_oldest_is_forgotten() {
+        let mut script = "claim 1 => claimed 1".to_owned();
+        for n in 1..=WRITES_MAX + 1 {
+            script += &format!("\nwrite 1 k={n} id=w{n} => applied {n}");
+        }
+        script += "\nwrite 1 k=2 id=w2 => duplicate of 2 by 1";
+        script += "\nwrite 1 k=1 id=w1 => applied 66";
+        assert_eq!(check(FenceRules::repaired(), &script).writes.len(), WRITES_MAX);
+    }
+
+    #[test]
+    fn every_event_names_the_rule_that_decided() {
+        let claimed = "claim 2 => claimed 2\nwrite 2 k=5 id=w seq=1 => applied 1";
+        let cases = [
+            ("claim 3", "claimed by guard"),
+            ("claim 1", "claim_refused by guard"),
+            ("write 2 k=6", "write_applied by guard"),
+            ("write 1 k=6", "write_refused by guard"),
+            ("write 3 k=6", "write_refused by guard"),
+            ("write 2 k=6 seq=9", "write_refused by check_sequence"),
+            ("write 2 k=5 id=w", "write_repeated by remember_write_ids"),
+            ("write 2 k=6 id=w", "write_conflicted by remember_write_ids"),
+            ("read 1 k", "read_refused by fence_reads"),
+            ("read 2 k", "value_read by nothing"),
+        ];
+        for (last, expected) in cases {
+            let found = events(FenceRules::repaired(), &format!("{claimed}\n{last}"));
+            assert_eq!(found, expected, "{last}");
+        }
+        assert_eq!(
+            events(FenceRules::published(), "write 1 k=1"),
+            "write_admitted by atomic_write"
+        );
+    }
+
+    #[test]
+    fn time_is_nothing_to_it() {
+        let mut machine = FencedResource::restore(None, FenceRules::repaired());
+        let mut effects = Vec::new();
+        machine.step(1_000, FencedResource::tick(), &mut effects);
+        assert_eq!((effects, machine.next_deadline()), (vec![], None));
+    }
+
+    #[test]
+    fn records_survive_rows_and_json() {
+        let record = check(
+            FenceRules::repaired(),
+            "orders/claim 3 => claimed 3
+             stock/claim 9007199254740991 => claimed 9007199254740991
+             orders/write 3 a=-9007199254740991 id=w1 seq=1 => applied 1
+             orders/write 3 a=7 id=w2 seq=2 => applied 2
+             stock/write 9007199254740991 b=0 id=w3 => applied 1",
+        );
+        assert_eq!((record.marks.len(), record.values.len(), record.writes.len()), (2, 2, 3));
+        assert_eq!(FenceRecord::from_rows(&record.to_rows()), Some(record.clone()));
+        let json = serde_json::to_string(&record).expect("a record is JSON");
+        assert_eq!(serde_json::from_str::<FenceRecord>(&json).expect("and back"), record);
+        for (rows, table) in record.to_rows().iter().zip(FenceRecord::SCHEMA) {
+            assert!(rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
+        }
+        let nothing = FenceRecord::default().to_rows();
+        assert_eq!(FenceRecord::from_rows(&nothing), None, "nothing stored");
+        assert_eq!(FenceRecord::from_rows(&[]), None);
+    }
+
+    #[test]
+    fn rules_are_set_by_name() {
+        let word = |word: &str| RuleValue::Choice(word.to_owned());
+        for (name, guard) in Guard::ALL {
+            let mut rules = FenceRules::published();
+            assert_eq!(rules.set("guard", &word(name)), Ok(()));
+            assert_eq!((rules.guard, guard.as_str()), (guard, name));
+        }
+        let mut rules = FenceRules::published();
+        for (rule, value) in FenceRules::repaired().entries() {
+            assert_eq!(rules.set(rule, &value), Ok(()));
+        }
+        assert_eq!(rules, FenceRules::repaired());
+        for (rule, value) in [
+            ("guard", word("paranoid")),
+            ("guard", RuleValue::Switch(true)),
+            ("atomic_write", word("yes")),
+            ("atomic", RuleValue::Switch(true)),
+        ] {
+            assert!(rules.set(rule, &value).is_err(), "{rule} {value}");
+        }
+        assert_eq!(rules, FenceRules::repaired(), "a refused change changes nothing");
+    }
+}

@@ -498,3 +498,312 @@ impl Tabled for ShardRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{RuleValue, Rules};
+
+    fn without(rule: &str) -> ShardRules {
+        let mut rules = ShardRules::repaired();
+        rules.set(rule, &RuleValue::Switch(false)).expect("a rule of the shard");
+        rules
+    }
+
+    fn value(text: &str) -> Value {
+        text.parse::<i64>().expect("a number").try_into().expect("a number in range")
+    }
+
+    fn epoch(text: &str) -> Count {
+        text.parse::<u64>().expect("a number").try_into().expect("an epoch")
+    }
+
+    /// `put k 5 id=o1 map=1`, `add k 5`, `seal 1`, `open 1 k=5`, `land` (the effect that
+    /// waits longest), `land-last`, `crash` (they never land).
+    fn input(text: &str, storing: &mut Vec<ShardInput>) -> Option<ShardInput> {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let option =
+            |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let key = |text: &str| Label::try_from(text).expect("a key");
+        let apply = |op: Op| {
+            let op_id = option("id").map(|id| Label::try_from(id).expect("an id"));
+            ShardInput::Apply(Apply { op, op_id, map_epoch: option("map").map(epoch) })
+        };
+        Some(match words[0] {
+            "put" => apply(Op::Put { key: key(words[1]), value: value(words[2]) }),
+            "add" => apply(Op::Add { key: key(words[1]), amount: value(words[2]) }),
+            "seal" => ShardInput::Seal(Seal { map_epoch: epoch(words[1]) }),
+            "open" => {
+                let pairs = words[2..].iter().filter_map(|word| word.split_once('='));
+                let state = pairs.map(|(name, text)| (key(name), value(text))).collect();
+                ShardInput::Open(Open { map_epoch: epoch(words[1]), state })
+            }
+            "land" => storing.remove(0),
+            "land-last" => storing.pop().expect("one that waits"),
+            "crash" => {
+                storing.clear();
+                return None;
+            }
+            other => panic!("no verb: {other}"),
+        })
+    }
+
+    fn said(reply: &ShardReply) -> String {
+        match reply {
+            ShardReply::Applied { seq, value } => format!("applied {seq}, now {value}"),
+            ShardReply::Duplicate { seq } => format!("duplicate of {seq}"),
+            ShardReply::Conflict { op_id } => format!("conflict {op_id}"),
+            ShardReply::WrongEpoch { current } => format!("wrong epoch, it is {current}"),
+            ShardReply::Sealed { map_epoch, seq, state } => {
+                let state: String = state.iter().map(|(key, n)| format!(" {key}={n}")).collect();
+                format!("sealed for {map_epoch} at {seq}{state}")
+            }
+            ShardReply::Opened { map_epoch } => format!("opened for {map_epoch}"),
+            ShardReply::Full { keys_max } => format!("full at {keys_max}"),
+        }
+    }
+
+    /// Runs `input => reply` lines. The object starts anew before every one of them, from
+    /// nothing but what was persisted.
+    fn check(rules: ShardRules, script: &str) -> ShardRecord {
+        let mut record = ShardRecord::default();
+        let mut storing = Vec::new();
+        for line in script.trim().lines().map(str::trim) {
+            let (asked, expected) = line.split_once(" => ").unwrap_or((line, ""));
+            let Some(input) = input(asked, &mut storing) else { continue };
+            let mut machine = ShardCoordinator::restore(Some(record.clone()), rules);
+            let mut effects = Vec::new();
+            machine.step(0, input, &mut effects);
+            let mut reply = String::new();
+            for (index, effect) in effects.into_iter().enumerate() {
+                match effect {
+                    Effect::Persist(persisted) => {
+                        assert_eq!(index, 0, "persisted before anybody is told: {line}");
+                        record = persisted;
+                    }
+                    Effect::Reply(answer) => reply = said(&answer),
+                    Effect::Record(..) => {}
+                    Effect::Defer(input) => storing.push(input),
+                }
+            }
+            assert_eq!(reply, expected, "{line}");
+            assert_eq!(*machine.record(), record, "all of it persisted: {line}");
+        }
+        record
+    }
+
+    /// The kinds of event of the last line, with the rules that decided them.
+    fn events(rules: ShardRules, script: &str) -> String {
+        let (before, last) = script.trim().rsplit_once('\n').unwrap_or(("", script.trim()));
+        let record = if before.is_empty() { <_>::default() } else { check(rules, before) };
+        let input = input(last.trim(), &mut Vec::new()).expect("an input");
+        let mut effects = Vec::new();
+        ShardCoordinator::restore(Some(record), rules).step(0, input, &mut effects);
+        let named = effects.iter().filter_map(|effect| {
+            let Effect::Record(kind, why) = effect else { return None };
+            let kind = serde_json::to_value(kind).expect("an event");
+            let rule = why.as_ref().map_or("nothing", |why| why.rule.as_str());
+            Some(format!("{} by {rule}", kind["kind"].as_str().expect("a kind")))
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a1_a_new_shard_needs_no_row() {
+        for rules in
+            [ShardRules::repaired(), ShardRules { atomic_apply: true, ..ShardRules::published() }]
+        {
+            check(rules, "add k 5 => applied 1, now 5\nput k 2 => applied 2, now 2");
+        }
+        assert_eq!(ShardCoordinator::restore(None, ShardRules::repaired()).record().number, 0);
+    }
+
+    #[test]
+    fn a2_effects_follow_the_numbers() {
+        let published = check(
+            ShardRules::published(),
+            "put k 1
+             put k 2
+             land-last => applied 2, now 2
+             land => applied 1, now 1",
+        );
+        let numbers: Vec<_> = published.log.iter().map(|logged| logged.number).collect();
+        assert_eq!(numbers, [2, 1], "the older operation has the last word");
+        check(ShardRules::repaired(), "put k 1 => applied 1, now 1\nput k 2 => applied 2, now 2");
+    }
+
+    #[test]
+    fn a3_number_and_operation_are_one_to_one() {
+        let script = "add k 1 id=o\ncrash\nadd k 1 id=o\nland => applied 2, now 1";
+        for rules in [ShardRules::published(), without("atomic_apply")] {
+            let record = check(rules, script);
+            assert_eq!((record.number, record.log.len()), (2, 1), "number 1 has no operation");
+        }
+        // Nothing is numbered that cannot be done.
+        let too_large = "put k 9007199254740991 => applied 1, now 9007199254740991
+                         add k 1 => full at 64";
+        assert_eq!(check(ShardRules::repaired(), too_large).number, 1);
+    }
+
+    #[test]
+    fn a4_an_operation_is_done_once() {
+        let again =
+            |answer: &str| format!("add k 5 id=o => applied 1, now 5\nadd k 5 id=o => {answer}");
+        check(ShardRules::repaired(), &again("duplicate of 1"));
+        check(without("remember_op_ids"), &again("applied 2, now 10"));
+        check(
+            ShardRules::repaired(),
+            "add k 5 id=o => applied 1, now 5
+             add k 6 id=o => conflict o
+             put k 5 id=o => conflict o
+             add k 5 => applied 2, now 10
+             add k 5 => applied 3, now 15",
+        );
+    }
+
+    #[test]
+    fn a5_a_name_has_one_spelling() {
+        use crate::ids::Name;
+        assert!(Name::try_from("7").is_ok());
+        // " 7" is refused; "07" is a name of its own, as it is to the platform.
+        assert!(Name::try_from(" 7").is_err() && Name::try_from("").is_err());
+    }
+
+    #[test]
+    fn a6_two_maps_are_never_served_at_once() {
+        check(
+            ShardRules::repaired(),
+            "add k 5 map=0 => applied 1, now 5
+             add k 5 map=1 => wrong epoch, it is 0
+             seal 1 => sealed for 1 at 1 k=5
+             add k 5 => sealed for 1 at 1
+             add k 5 map=1 => sealed for 1 at 1
+             seal 1 => sealed for 1 at 1 k=5
+             seal 0 => wrong epoch, it is 1
+             open 0 => wrong epoch, it is 1
+             open 2 k=7 j=1 => opened for 2
+             add k 1 map=1 => wrong epoch, it is 2
+             add k 1 map=2 => applied 2, now 8",
+        );
+        let early = "add k 5 map=1 => applied 1, now 5\nadd k 5 map=0 => applied 2, now 10";
+        check(without("check_map_epoch"), early);
+        // Lower epochs and sealed shards are refused whatever the rules say.
+        check(
+            without("check_map_epoch"),
+            "open 2 => opened for 2\nopen 1 => wrong epoch, it is 2\nseal 3 => sealed for 3 at 0\nadd k 1 => sealed for 3 at 0",
+        );
+    }
+
+    #[test]
+    fn a6_a_late_copy_of_open_undoes_nothing() {
+        check(
+            ShardRules::repaired(),
+            "open 1 k=5 => opened for 1
+             add k 1 map=1 => applied 1, now 6
+             open 1 k=5 => opened for 1
+             add k 1 map=1 => applied 2, now 7
+             open 0 k=9 => wrong epoch, it is 1",
+        );
+    }
+
+    #[test]
+    fn a6_a_sealed_shard_tells_what_became_of_an_operation() {
+        let moved = |answer: &str| {
+            format!(
+                "add k 5 id=o => applied 1, now 5
+                 seal 1 => sealed for 1 at 1 k=5
+                 add k 5 id=p => sealed for 1 at 1
+                 add k 5 id=o => {answer}"
+            )
+        };
+        check(ShardRules::repaired(), &moved("duplicate of 1"));
+        check(without("remember_op_ids"), &moved("sealed for 1 at 1"));
+    }
+
+    #[test]
+    fn what_waits_can_land_on_a_sealed_shard() {
+        let script = "add k 5\nseal 1 => sealed for 1 at 1\nland => applied 1, now 5";
+        check(ShardRules::published(), script);
+    }
+
+    #[test]
+    fn keys_are_bounded() {
+        let mut script = String::new();
+        for n in 1..=KEYS_MAX {
+            script += &format!("put k{n} 0 => applied {n}, now 0\n");
+        }
+        script += "put one-more 0 => full at 64\nadd k1 1 => applied 65, now 1\n";
+        script += "open 1 one-more=1 => full at 64\nopen 1 k1=7 => opened for 1";
+        assert_eq!(check(ShardRules::repaired(), &script).state.len(), KEYS_MAX);
+        // Two new keys on their way at once, and room for one.
+        let mut script = String::new();
+        for n in 1..KEYS_MAX {
+            script += &format!("put k{n} 0\nland => applied {n}, now 0\n");
+        }
+        script += "put a 1\nput b 1\nland => applied 64, now 1\nland => full at 64";
+        assert_eq!(check(ShardRules::published(), &script).state.len(), KEYS_MAX);
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_the_oldest_is_forgotten() {
+        let mut script = String::new();
+        for n in 1..=LOG_MAX + 1 {
+            script += &format!("add k 1 id=o{n} => applied {n}, now {n}\n");
+        }
+        script += "add k 1 id=o2 => duplicate of 2\nadd k 1 id=o1 => applied 66, now 66";
+        assert_eq!(check(ShardRules::repaired(), &script).log.len(), LOG_MAX);
+    }
+
+    #[test]
+    fn every_event_names_the_rule_that_decided() {
+        let cases = [
+            ("add k 1", "operation_applied by one_writer"),
+            ("add k 5 id=o", "operation_repeated by remember_op_ids"),
+            ("add k 6 id=o", "operation_conflicted by remember_op_ids"),
+            ("add k 1 map=9", "operation_refused by check_map_epoch"),
+            ("seal 1", "shard_sealed by sealed"),
+            ("open 1", "shard_opened by check_map_epoch"),
+            ("open 0", ""),
+        ];
+        for (last, expected) in cases {
+            let script = format!("add k 5 id=o => applied 1, now 5\n{last}");
+            assert_eq!(events(ShardRules::repaired(), &script), expected, "{last}");
+        }
+        let sealed = "seal 1 => sealed for 1 at 0\nadd k 1";
+        assert_eq!(events(ShardRules::repaired(), sealed), "operation_refused by sealed");
+        let lower = "open 2 => opened for 2\nseal 1";
+        assert_eq!(events(ShardRules::repaired(), lower), "operation_refused by check_map_epoch");
+        let numbered = "operation_numbered by atomic_apply";
+        assert_eq!(events(ShardRules::published(), "add k 1"), numbered);
+    }
+
+    #[test]
+    fn time_is_nothing_to_it() {
+        let mut machine = ShardCoordinator::restore(None, ShardRules::repaired());
+        let mut effects = Vec::new();
+        machine.step(1_000, ShardCoordinator::tick(), &mut effects);
+        assert_eq!((effects, machine.next_deadline()), (vec![], None));
+    }
+
+    #[test]
+    fn records_survive_rows_and_json() {
+        let rich = check(
+            ShardRules::repaired(),
+            "open 3 b=-7 => opened for 3
+             add a 5 id=o1 map=3 => applied 1, now 5
+             put b 9007199254740991 map=3 => applied 2, now 9007199254740991
+             seal 4 => sealed for 4 at 2 a=5 b=9007199254740991",
+        );
+        let never_sealed = check(ShardRules::repaired(), "add a 5 => applied 1, now 5");
+        for record in [rich, never_sealed, ShardRecord::default()] {
+            assert_eq!(ShardRecord::from_rows(&record.to_rows()), Some(record.clone()));
+            let json = serde_json::to_string(&record).expect("a record is JSON");
+            assert_eq!(serde_json::from_str::<ShardRecord>(&json).expect("and back"), record);
+            for (rows, table) in record.to_rows().iter().zip(ShardRecord::SCHEMA) {
+                assert!(rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
+            }
+        }
+        assert_eq!(ShardRecord::from_rows(&[vec![], vec![], vec![]]), None, "nothing stored");
+        assert_eq!(ShardRecord::from_rows(&[]), None);
+    }
+}
