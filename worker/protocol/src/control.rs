@@ -192,3 +192,108 @@ pub enum ControlReply {
     /// The alarm rings again.
     AlarmResumed,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(json: &str) -> Fault {
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+    }
+
+    #[test]
+    fn faults_say_what_they_do_and_whether_they_can() {
+        let delay = "`slow_store` needs `delay_ms` from 0 to 10000";
+        let cases = [
+            (r#"{"message":"*","action":"unreachable"}"#, "unreachable: *", None),
+            (
+                r#"{"message":"acquire","from":"A","action":"unreachable","times":2}"#,
+                "unreachable: acquire from A, 2 times",
+                None,
+            ),
+            (
+                r#"{"message":"write","action":"slow_store","delay_ms":10000}"#,
+                "slow store: write, 10000 ms",
+                None,
+            ),
+            (
+                r#"{"message":"write","action":"slow_store","delay_ms":10001}"#,
+                "slow store: write, 10001 ms",
+                Some(delay),
+            ),
+            (
+                r#"{"message":"write","action":"slow_store"}"#,
+                "slow store: write, 0 ms",
+                Some(delay),
+            ),
+            (
+                r#"{"message":"*","action":"unreachable","delay_ms":1}"#,
+                "unreachable: *",
+                Some("`delay_ms` belongs to `slow_store` only"),
+            ),
+            (
+                r#"{"message":"*","action":"unreachable","times":0}"#,
+                "unreachable: *, 0 times",
+                Some("`times` must be at least 1"),
+            ),
+        ];
+        for (json, summary, problem) in cases {
+            let fault = fault(json);
+            assert_eq!((fault.summary().as_str(), fault.problem()), (summary, problem), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_fault_matches_operation_and_sender() {
+        let a = Label::try_from("A").expect("a name");
+        let b = Label::try_from("B").expect("a name");
+        let of_a = fault(r#"{"message":"acquire","from":"A","action":"unreachable"}"#);
+        let of_all = fault(r#"{"message":"*","action":"unreachable"}"#);
+        let cases = [
+            (&of_a, "acquire", Some(&a), true),
+            (&of_a, "acquire", Some(&b), false),
+            (&of_a, "acquire", None, false),
+            (&of_a, "renew", Some(&a), false),
+            (&of_all, "renew", Some(&b), true),
+            (&of_all, "write", None, true),
+        ];
+        for (fault, operation, from, expected) in cases {
+            let found = fault.matches(FaultAction::Unreachable, operation, from);
+            assert_eq!(found, expected, "{operation} from {from:?}");
+            assert!(!fault.matches(FaultAction::SlowStore, operation, from));
+        }
+    }
+
+    #[test]
+    fn bodies_refuse_what_they_do_not_know() {
+        assert!(serde_json::from_str::<Crash>(r#"{"at":"now"}"#).is_ok());
+        assert!(serde_json::from_str::<Crash>(r#"{"at":"later"}"#).is_err());
+        assert!(serde_json::from_str::<Crash>(r#"{"at":"now","down":true}"#).is_err());
+        assert!(serde_json::from_str::<Clock>(r#"{"offset_ms":-31536000000}"#).is_ok());
+        assert!(serde_json::from_str::<Clock>(r#"{"offset_ms":31536000001}"#).is_err());
+        assert!(serde_json::from_str::<Alarm>(r#"{"action":"ring"}"#).is_err());
+        assert!(serde_json::from_str::<Fault>(r#"{"message":"*"}"#).is_err());
+        let rules = r#"{"preset":"published","set":{"guard":"strict","fence_reads":true}}"#;
+        assert!(serde_json::from_str::<RulesUpdate>(rules).is_ok());
+        assert!(serde_json::from_str::<RulesUpdate>(r#"{"rules":{}}"#).is_err());
+    }
+
+    #[test]
+    fn controls_and_replies_survive_json() {
+        let controls = [
+            r#"{"control":"rules","body":{"preset":"repaired"}}"#,
+            r#"{"control":"crash","body":{"at":"before_persist","stay_down":true}}"#,
+            r#"{"control":"restart"}"#,
+            r#"{"control":"clock","body":{"offset_ms":-5}}"#,
+            r#"{"control":"faults","body":[{"message":"*","action":"unreachable"}]}"#,
+            r#"{"control":"alarm","body":{"action":"suppress"}}"#,
+        ];
+        for json in controls {
+            let control: Control = serde_json::from_str(json).expect(json);
+            assert_eq!(serde_json::to_string(&control).expect("JSON"), json);
+        }
+        let reply = ControlReply::Restarted { incarnation: 2 };
+        let json = serde_json::to_string(&reply).expect("JSON");
+        assert_eq!(json, r#"{"outcome":"restarted","incarnation":2}"#);
+    }
+}

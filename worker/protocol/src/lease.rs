@@ -1224,7 +1224,7 @@ mod tests {
         let deadline = |rules, script: &str| {
             let record = check(rules, script);
             let deadline = LeaseAuthority::restore(Some(record.clone()), rules).next_deadline();
-            let Some(at_ms) = deadline else { return None };
+            let at_ms = deadline?;
             let early = run(record.clone(), rules, &format!("{} tick", at_ms - 1));
             assert_eq!(early, record, "a tick before the deadline changes nothing");
             assert_ne!(run(record.clone(), rules, &format!("{at_ms} tick")), record);

@@ -212,3 +212,146 @@ impl Addressed for crate::shard::ShardCoordinator {
         Reply::Shard(reply)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::fence::FencedResource;
+    use crate::lease::LeaseAuthority;
+    use crate::shard::ShardCoordinator;
+
+    fn body<T: DeserializeOwned>(json: &str) -> T {
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+    }
+
+    /// Every request with its path and the words on its arrow.
+    fn requests() -> Vec<(Request, &'static str, &'static str)> {
+        let put = r#"{"op":{"type":"put","key":"k","value":5}}"#;
+        let add = r#"{"op":{"type":"add","key":"k","amount":-2}}"#;
+        let acquire = r#"{"holder":"A","ttl_ms":2000}"#;
+        let write = r#"{"lease":"orders","token":7,"key":"balance","value":95}"#;
+        vec![
+            (Request::Acquire(body(acquire)), "leases/acquire", "acquire for 2000 ms"),
+            (
+                Request::Renew(body(r#"{"holder":"A","token":7,"ttl_ms":2000}"#)),
+                "leases/renew",
+                "renew token 7",
+            ),
+            (Request::Release(body(r#"{"token":7}"#)), "leases/release", "release token 7"),
+            (
+                Request::ForceRelease(body(r#"{"token":7,"reason":"stuck"}"#)),
+                "leases/force-release",
+                "force release of token 7",
+            ),
+            (
+                Request::Claim(body(r#"{"lease":"orders","token":7}"#)),
+                "resources/claim",
+                "claim · token 7",
+            ),
+            (Request::Write(body(write)), "resources/write", "write balance = 95 · token 7"),
+            (Request::Read(body(r#"{"key":"k"}"#)), "resources/read", "read k"),
+            (
+                Request::Read(body(r#"{"lease":"orders","token":7,"key":"k"}"#)),
+                "resources/read",
+                "read k · token 7",
+            ),
+            (Request::Apply(body(put)), "shards/apply", "put k = 5"),
+            (Request::Apply(body(add)), "shards/apply", "add k + -2"),
+            (Request::Seal(body(r#"{"map_epoch":2}"#)), "shards/seal", "seal for map 2"),
+            (Request::Open(body(r#"{"map_epoch":2}"#)), "shards/open", "open for map 2"),
+        ]
+    }
+
+    #[test]
+    fn every_request_has_one_path_and_one_machine() {
+        for (request, path, summary) in requests() {
+            let found = format!("{}/{}", request.kind().plural(), request.operation());
+            assert_eq!(found, path);
+            assert_eq!(request.summary(), summary);
+            let taken_by = [
+                LeaseAuthority::input(request.clone()).is_some(),
+                FencedResource::input(request.clone()).is_some(),
+                ShardCoordinator::input(request.clone()).is_some(),
+            ];
+            let expected = ObjectKind::ALL.map(|kind| kind == request.kind());
+            assert_eq!(taken_by, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn bodies_refuse_what_they_do_not_know() {
+        for (request, path, _) in requests() {
+            let json = serde_json::to_value(&request).expect("a request is JSON");
+            let mut more = json.clone();
+            more["no_such_field"] = 1.into();
+            let is_accepted = match &request {
+                Request::Acquire(_) => serde_json::from_value::<Acquire>(more).is_ok(),
+                Request::Renew(_) => serde_json::from_value::<Renew>(more).is_ok(),
+                Request::Release(_) => serde_json::from_value::<Release>(more).is_ok(),
+                Request::ForceRelease(_) => serde_json::from_value::<ForceRelease>(more).is_ok(),
+                Request::Claim(_) => serde_json::from_value::<Claim>(more).is_ok(),
+                Request::Write(_) => serde_json::from_value::<Write>(more).is_ok(),
+                Request::Read(_) => serde_json::from_value::<Read>(more).is_ok(),
+                Request::Apply(_) => serde_json::from_value::<Apply>(more).is_ok(),
+                Request::Seal(_) => serde_json::from_value::<Seal>(more).is_ok(),
+                Request::Open(_) => serde_json::from_value::<Open>(more).is_ok(),
+            };
+            assert!(!is_accepted, "{path}: {json}");
+        }
+    }
+
+    #[test]
+    fn every_reply_is_tagged_with_its_outcome() {
+        let replies: Vec<Reply> = [
+            r#"{"outcome":"granted","token":7,"ttl_ms":5,"expires_at_ms":9}"#,
+            r#"{"outcome":"refused","holder":"A","remaining_ms":5}"#,
+            r#"{"outcome":"queued","position":1}"#,
+            r#"{"outcome":"timeout"}"#,
+            r#"{"outcome":"lost","current_token":8}"#,
+            r#"{"outcome":"released"}"#,
+            r#"{"outcome":"not_holder","current_token":8}"#,
+            r#"{"outcome":"conflict","request_id":"r"}"#,
+            r#"{"outcome":"exhausted"}"#,
+        ]
+        .map(|json| LeaseAuthority::reply(body(json)))
+        .into_iter()
+        .chain(
+            [
+                r#"{"outcome":"claimed","token":7}"#,
+                r#"{"outcome":"applied","version":1}"#,
+                r#"{"outcome":"duplicate","first":{"version":1,"token":7}}"#,
+                r#"{"outcome":"fenced","presented":7,"high_water_mark":8}"#,
+                r#"{"outcome":"not_claimed","presented":7,"claimed":0}"#,
+                r#"{"outcome":"gap","expected":2}"#,
+                r#"{"outcome":"value","value":null,"version":0,"token":0}"#,
+                r#"{"outcome":"conflict","write_id":"w"}"#,
+                r#"{"outcome":"full","keys_max":64}"#,
+            ]
+            .map(|json| FencedResource::reply(body(json))),
+        )
+        .chain(
+            [
+                r#"{"outcome":"applied","seq":1,"value":5}"#,
+                r#"{"outcome":"duplicate","seq":1}"#,
+                r#"{"outcome":"conflict","op_id":"o"}"#,
+                r#"{"outcome":"wrong_epoch","current":2}"#,
+                r#"{"outcome":"sealed","map_epoch":2,"seq":1}"#,
+                r#"{"outcome":"opened","map_epoch":2}"#,
+                r#"{"outcome":"full","keys_max":64}"#,
+            ]
+            .map(|json| ShardCoordinator::reply(body(json))),
+        )
+        .collect();
+        for reply in replies {
+            let json = serde_json::to_value(&reply).expect("a reply is JSON");
+            assert_eq!(json["outcome"], reply.outcome(), "{json}");
+            let first_word = reply.outcome().split('_').next().expect("a word");
+            let summary = reply.summary();
+            let is_value = reply.outcome() == "value";
+            assert!(is_value || summary.starts_with(first_word), "{summary}");
+            assert!(!summary.contains('_'), "{summary}");
+        }
+    }
+}

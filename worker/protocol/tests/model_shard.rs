@@ -19,7 +19,7 @@ mod model;
 use std::collections::BTreeSet;
 
 use model::shards::{Claim, Move};
-use model::{explore, shortest};
+use model::{explore, shortest, show};
 use protocol::rules::{RuleValue, Rules};
 use protocol::shard::ShardRules;
 
@@ -42,7 +42,7 @@ fn repaired_without(rule: &str) -> Move {
 
 fn check_clean(plan: Move, n_states: usize) {
     let (found, n_explored) = explore(plan);
-    println!("clean: {n_explored} states");
+    show(&format!("clean: {n_explored} states"));
     let possible: BTreeSet<_> =
         Claim::ALL.iter().filter(|claim| !claim.is_always()).map(|claim| claim.words()).collect();
     assert_eq!(found, possible, "nothing may break, and all this must be possible");
@@ -61,7 +61,8 @@ fn check_all_broken(plan: Move, broken: &[Claim]) {
 
 fn check_schedule(plan: Move, claim: Claim, schedule: &str) {
     let trace = shortest(Move { claims: vec![claim], ..plan }).expect("it is broken").join("\n");
-    println!("{}: {} steps\n{trace}", claim.words(), trace.matches('\n').count() + 1);
+    let n_steps = trace.matches('\n').count() + 1;
+    show(&format!("{}: {n_steps} steps\n{trace}", claim.words()));
     let expected: Vec<_> = schedule.trim().lines().map(str::trim).collect();
     assert_eq!(trace, expected.join("\n"), "the shortest schedule");
 }

@@ -9,7 +9,7 @@ use protocol::rules::{RuleValue, Rules};
 use super::claims::Claim;
 use super::client::Plan;
 use super::system::Lab;
-use super::{explore, shortest};
+use super::{explore, shortest, show};
 
 /// Everything on, with one rule off or none (`""`).
 pub fn repaired_without<R: Rules>(rule: &str) -> R {
@@ -44,7 +44,7 @@ pub fn verdict(lab: Lab) -> (Vec<Claim>, Vec<Claim>, usize) {
 pub fn check_clean(lab: Lab, possible: &[Claim], n_states: usize) {
     let (broken, shown, n_explored) = verdict(lab);
     let shown: BTreeSet<_> = shown.into_iter().collect();
-    println!("clean: {n_explored} states");
+    show(&format!("clean: {n_explored} states"));
     assert_eq!(broken, [], "nothing may break");
     assert_eq!(shown, possible.iter().copied().collect(), "what is possible");
     assert_eq!(n_explored, n_states, "the number of states");
@@ -62,7 +62,8 @@ pub fn check_all_broken(lab: Lab, broken: &[Claim]) {
 pub fn check_broken(lab: Lab, broken: &[Claim], schedule: &str) {
     check_all_broken(lab.clone(), broken);
     let trace = shortest_schedule(lab, broken[0]).expect("what is broken has a schedule");
-    println!("{}: {} steps\n{trace}", broken[0].words(), trace.matches('\n').count() + 1);
+    let n_steps = trace.matches('\n').count() + 1;
+    show(&format!("{}: {n_steps} steps\n{trace}", broken[0].words()));
     assert_eq!(trace, unindented(schedule), "the shortest schedule");
 }
 

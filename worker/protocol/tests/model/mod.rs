@@ -69,6 +69,12 @@ pub fn step<M: Machine>(
     stepped
 }
 
+/// Shown when a test fails: what was found, as it would be pinned.
+#[allow(clippy::print_stdout, reason = "captured by the test harness")]
+pub fn show(found: &str) {
+    println!("{found}");
+}
+
 /// Explores every state. The names of the discoveries, and how many states there are.
 pub fn explore<M>(model: M) -> (BTreeSet<&'static str>, usize)
 where
