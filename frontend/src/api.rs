@@ -1,4 +1,5 @@
-//! The wire: every `fetch` of the page is in this file, every socket in `socket.rs`.
+//! The wire: every call of the API is in this file, the socket in `socket.rs`. (The source
+//! panel alone reads its static text itself.)
 //!
 //! Invariant: a refusal of the protocol is an `Ok`. An [`ApiError`] means that the lab
 //! could not be reached or did not want the request, and says what a person can do.
@@ -181,11 +182,6 @@ pub(crate) async fn control(
 /// `GET` of a static JSON file.
 pub(crate) async fn file<T: DeserializeOwned>(path: &str) -> Result<T, ApiError> {
     json(call("GET", path, None, None).await?).await
-}
-
-/// `GET` of a static text file.
-pub(crate) async fn text_file(path: &str) -> Result<String, ApiError> {
-    text(&call("GET", path, None, None).await?).await
 }
 
 async fn call(

@@ -30,5 +30,9 @@ mod storage;
 
 /// Puts the page on the document's body.
 pub fn mount() {
+    // Without this a mistake in the page would be the one word "unreachable".
+    std::panic::set_hook(Box::new(|panic| {
+        web_sys::console::error_1(&panic.to_string().into());
+    }));
     leptos::mount::mount_to_body(app::App);
 }

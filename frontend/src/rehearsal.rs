@@ -218,12 +218,6 @@ impl Rehearsal {
         self.hear(&sent, ticket)
     }
 
-    /// The reply is thrown away.
-    pub(crate) fn lose_reply(&mut self, sent: &Sent) {
-        let kind = TraceKind::ReplyDropped { from: sent.to.clone() };
-        self.note(&sent.client, Some(sent.id.clone()), kind);
-    }
-
     pub(crate) fn pause(&mut self, client: &str) {
         let now_ms = self.world.now_ms();
         self.note(client, None, TraceKind::ClientPaused);

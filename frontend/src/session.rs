@@ -210,7 +210,7 @@ impl Session {
 
     /// Who and what takes part.
     pub(crate) fn cast(self) -> Cast {
-        self.engine.with_value(|engine| engine.script.cast.clone())
+        self.engine.try_with_value(|engine| engine.script.cast.clone()).unwrap_or_default()
     }
 
     /// The time by the lab's clock, in ms since 1970; untracked.

@@ -63,8 +63,11 @@ struct State {
     connection: Option<Connection>,
     retry: Option<Timeout>,
     ping: Option<Interval>,
-    online: Option<(Closure<dyn FnMut()>, Closure<dyn FnMut()>)>,
+    online: Option<OnlineListeners>,
 }
+
+/// What the browser calls when the network comes back, and when it goes.
+type OnlineListeners = (Closure<dyn FnMut()>, Closure<dyn FnMut()>);
 
 struct Connection {
     socket: WebSocket,
@@ -159,12 +162,8 @@ impl Inner {
         socket.set_onopen(Some(on_open.as_ref().unchecked_ref()));
         socket.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
         socket.set_onclose(Some(on_close.as_ref().unchecked_ref()));
-        let connection = Connection {
-            socket,
-            _on_open: on_open,
-            _on_message: on_message,
-            _on_close: on_close,
-        };
+        let connection =
+            Connection { socket, _on_open: on_open, _on_message: on_message, _on_close: on_close };
         this.state.borrow_mut().connection = Some(connection);
     }
 

@@ -24,7 +24,8 @@ pub(crate) fn Badge(
         Mode::Simulated => view! { <span>"in this page"</span> }.into_any(),
         Mode::Live(lab) => {
             let short = short(&lab);
-            view! { <span>{runtime()} " · lab " <span class="mono">{short}</span></span> }.into_any()
+            view! { <span>{runtime()} " · lab " <span class="mono">{short}</span></span> }
+                .into_any()
         }
     };
     let title = move || match state().0 {
@@ -44,7 +45,11 @@ pub(crate) fn Badge(
 }
 
 fn short(lab: &str) -> String {
-    if lab.len() < 8 { lab.to_owned() } else { format!("{}…{}", &lab[..4], &lab[lab.len() - 2..]) }
+    if lab.len() < 8 {
+        lab.to_owned()
+    } else {
+        format!("{}…{}", &lab[..4], &lab[lab.len() - 2..])
+    }
 }
 
 fn runtime() -> String {

@@ -224,12 +224,18 @@ fn object_row(node: NodeId, scene: Memo<Scene>, act: Callback<String>) -> AnyVie
     let point = RwSignal::new("now".to_owned());
     let stays = RwSignal::new(false);
     let condition = Memo::new(move |_| {
-        scene.with(|scene| {
-            scene.object(&node).map(Object::condition).map(|one| {
-                (one.is_down(), !one.faults.is_empty(), one.alarm_suppressed, one.clock_offset_ms)
+        scene
+            .with(|scene| {
+                scene.object(&node).map(Object::condition).map(|one| {
+                    (
+                        one.is_down(),
+                        !one.faults.is_empty(),
+                        one.alarm_suppressed,
+                        one.clock_offset_ms,
+                    )
+                })
             })
-        })
-        .unwrap_or_default()
+            .unwrap_or_default()
     });
     let crash = {
         let name = name.clone();

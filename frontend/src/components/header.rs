@@ -13,7 +13,8 @@ pub(crate) fn Header(
     #[prop(optional, into)]
     crumb: Option<AnyView>,
     /// What stands on the right.
-    children: Children,
+    #[prop(optional)]
+    children: Option<Children>,
 ) -> impl IntoView {
     view! {
         <a class="skip-link" href="#main" rel="external">
@@ -26,7 +27,7 @@ pub(crate) fn Header(
             </A>
             {crumb}
             <span class="header-space"></span>
-            {children()}
+            {children.map(|children| children())}
             <ThemeSwitch />
         </header>
     }

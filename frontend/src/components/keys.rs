@@ -103,7 +103,8 @@ pub(crate) fn KeySheet(
     let rows = SHEET
         .into_iter()
         .map(|(keys, what)| {
-            let keys = keys.iter().map(|key| view! { <kbd class="key">{*key}</kbd> }).collect_view();
+            let keys =
+                keys.iter().map(|key| view! { <kbd class="key">{*key}</kbd> }).collect_view();
             view! {
                 <div>
                     <dt>{keys}</dt>

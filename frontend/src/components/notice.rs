@@ -12,9 +12,8 @@ pub(crate) fn Notices(
     /// The run.
     session: Session,
 ) -> impl IntoView {
-    let is_lost = move || {
-        matches!(session.mode.get(), Mode::Live(_)) && session.link.get() == Link::Lost
-    };
+    let is_lost =
+        move || matches!(session.mode.get(), Mode::Live(_)) && session.link.get() == Link::Lost;
     // A socket that comes back within a moment is not worth a word.
     let shown = RwSignal::new(false);
     Effect::new(move |_| {
@@ -65,12 +64,9 @@ fn trouble_notice(session: Session, trouble: Trouble) -> AnyView {
             "Run it again in a fresh lab, up to and with this step.".to_owned(),
             Some(("Run again live", step)),
         ),
-        Trouble::Failed(problem) => (
-            "red",
-            "The run stopped.",
-            problem,
-            Some(("Start in a fresh lab", 0)),
-        ),
+        Trouble::Failed(problem) => {
+            ("red", "The run stopped.", problem, Some(("Start in a fresh lab", 0)))
+        }
         Trouble::Unexpected(check) => (
             "amber",
             "This run went differently.",

@@ -193,14 +193,22 @@ fn Node(node: NodeId, context: Context) -> impl IntoView {
             class:dim=is_dim
             class:selected=move || is_selected.get()
             style=place
-            role="button"
-            tabindex="0"
-            aria-label=name
-            aria-pressed=move || is_selected.get().to_string()
             on:click=move |_| select()
-            on:keydown=on_key
         >
-            {inner}
+            <g aria-hidden="true">{inner}</g>
+            // The control has no text of its own: its name says more than the picture does.
+            <rect
+                class="hit"
+                role="button"
+                tabindex="0"
+                aria-label=name
+                aria-pressed=move || is_selected.get().to_string()
+                on:keydown=on_key
+                x=move || frame.get().map_or(0.0, |frame| -frame.width / 2.0)
+                y=move || frame.get().map_or(0.0, |frame| -frame.height / 2.0)
+                width=move || frame.get().map_or(0.0, |frame| frame.width)
+                height=move || frame.get().map_or(0.0, |frame| frame.height)
+            />
         </g>
     }
 }

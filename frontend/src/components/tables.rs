@@ -122,6 +122,7 @@ fn texts(column: &str, cell: &Cell) -> (String, String) {
 
 fn draw(block: Block) -> impl IntoView {
     let heading = title(&block.node);
+    let place = block.node.to_string();
     view! {
         <section class="table-block">
             <h3 class="eyebrow">
@@ -131,7 +132,7 @@ fn draw(block: Block) -> impl IntoView {
             {if block.tables.is_empty() {
                 view! { <p class="panel-empty">"nothing stored yet"</p> }.into_any()
             } else {
-                block.tables.into_iter().map(draw_table).collect::<Vec<_>>().into_any()
+                block.tables.into_iter().map(|table| draw_table(&place, table)).collect::<Vec<_>>().into_any()
             }}
         </section>
     }
@@ -140,14 +141,15 @@ fn draw(block: Block) -> impl IntoView {
 /// How wide a table of one row may be before it is turned on its side, in letters.
 const LETTERS_MAX: usize = 36;
 
-fn draw_table(table: Shown) -> AnyView {
+fn draw_table(place: &str, table: Shown) -> AnyView {
+    let label = format!("{place}, table {}", table.name);
     let letters: usize = table.columns.iter().map(|column| column.len() + 2).sum();
     let body = match table.rows.as_slice() {
         [only] if letters > LETTERS_MAX => on_its_side(&table.columns, only),
         _ => as_it_is(&table),
     };
     view! {
-        <div class="table-scroll" tabindex="0" role="region" aria-label=table.name>
+        <div class="table-scroll" tabindex="0" role="region" aria-label=label>
             <table class="rows mono">
                 <caption>{table.name}</caption>
                 {body}

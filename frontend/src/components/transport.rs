@@ -30,7 +30,8 @@ pub(crate) fn Transport(
 ) -> impl IntoView {
     let at_end = Memo::new(move |_| session.step.get() > session.n_steps());
     let waits = Memo::new(move |_| session.waits_for_answer(session.step.get()));
-    let runs = Memo::new(move |_| session.stepping.get() && session.step.get() >= session.n_run.get());
+    let runs =
+        Memo::new(move |_| session.stepping.get() && session.step.get() >= session.n_run.get());
     let next_label = move || {
         if runs.get() {
             "Running…"
@@ -127,7 +128,8 @@ fn Scrubber(session: Session, chapters: Signal<Vec<String>>) -> impl IntoView {
     };
     let on_input = move |event: web_sys::Event| {
         let target = event.target().and_then(|target| target.dyn_into().ok());
-        if let Some(range) = target.map(|input: web_sys::HtmlInputElement| input.value_as_number()) {
+        if let Some(range) = target.map(|input: web_sys::HtmlInputElement| input.value_as_number())
+        {
             session.show_event(event_at(session, range / FINENESS));
         }
     };

@@ -40,7 +40,7 @@ fn a_stale_claim_is_refused_with_or_without_the_guard() {
 fn a_zombie_renewal_would_have_been_given_a_fresh_token() {
     let mut lab = paused_holder("strict");
     lab.world.advance(10_000);
-    let renew = protocol::lease::Renew {
+    let renew = Renew {
         holder: label("A"),
         nonce: None,
         token: token(1),

@@ -30,8 +30,8 @@ use crate::components::tabs::{Tab, Tabs, focus};
 use crate::components::transcript::{LiveSentence, Transcript};
 use crate::components::transport::Transport;
 use crate::playback::Scene;
-use crate::session::now::stage_clock;
 use crate::session::Session;
+use crate::session::now::stage_clock;
 
 use compare::Compare;
 use prose::Prose;
@@ -73,7 +73,7 @@ async fn load(slug: String) -> Result<Lesson, String> {
 
 fn waiting() -> AnyView {
     view! {
-        <Header>{()}</Header>
+        <Header />
         <main id="main" class="lone" aria-busy="true" tabindex="-1">
             <p class="soft">"Opening the lesson…"</p>
         </main>
@@ -85,7 +85,7 @@ fn missing(problem: &str) -> AnyView {
     set_title("Not found");
     let problem = problem.to_owned();
     view! {
-        <Header>{()}</Header>
+        <Header />
         <main id="main" class="lone" tabindex="-1">
             <p class="eyebrow">"No lesson here"</p>
             <h1 class="serif">{problem}</h1>
@@ -116,9 +116,8 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
 
     let narrow = narrow_screen();
     let pane = RwSignal::new("lesson");
-    let tabs = Signal::derive(move || {
-        if narrow.get() { PANES.to_vec() } else { PANES[2..].to_vec() }
-    });
+    let tabs =
+        Signal::derive(move || if narrow.get() { PANES.to_vec() } else { PANES[2..].to_vec() });
     Effect::new(move |_| {
         let is_side = matches!(pane.get_untracked(), "tables" | "source" | "transcript");
         if narrow.get() {
@@ -126,6 +125,13 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
         } else if !is_side {
             pane.set("tables");
         }
+    });
+    Effect::new(move |before: Option<&'static str>| {
+        let now = pane.get();
+        if narrow.get_untracked() && before.is_some_and(|before| before != now) {
+            top_of("tab-lesson");
+        }
+        now
     });
     let tray = RwSignal::new(false);
     let keys_open = RwSignal::new(false);
@@ -190,10 +196,10 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
             <main id="main" class="lesson" data-pane=move || pane.get() tabindex="-1">
                 <Prose session=session lesson=lesson.clone() on_source=on_source narrow=narrow />
                 <Figure session=session scene=scene selected=selected />
-                <section
+                <div
                     class="lanes-pane"
                     id="panel-lanes"
-                    aria-label="Space-time diagram"
+                    aria-labelledby=move || narrow.get().then_some("tab-lanes")
                     role=move || narrow.get().then_some("tabpanel")
                 >
                     <Lanes
@@ -201,8 +207,9 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
                         cursor=session.cursor
                         on_seek=move |n: usize| session.show_event(n)
                     />
-                </section>
+                </div>
                 <aside class="side" aria-label="Details">
+                    <h2 class="sr-only">"Details"</h2>
                     <Tabs label="Details" tabs=tabs selected=pane />
                     <Panels session=session scene=scene selected=selected pane=pane />
                 </aside>
@@ -256,6 +263,13 @@ fn Panels(
         })
     });
     let hidden = move |id: &'static str| pane.get() != id;
+    // The line that decided, into sight; after the panel has drawn it.
+    Effect::new(move |_| {
+        decision.track();
+        if pane.get() == "source" {
+            gloo_timers::callback::Timeout::new(120, show_lit_line).forget();
+        }
+    });
     view! {
         <div
             class="pane"
@@ -310,20 +324,44 @@ fn bring_into_sight(session: Session, narrow: RwSignal<bool>) {
         let step = session.step.get();
         if narrow.get_untracked() && before.is_some_and(|before| before != step) {
             let asks = untrack(|| session.waits_for_answer(step));
-            let place = if asks { "question" } else { "main" };
-            let move_there = move || {
-                let page = web_sys::window().and_then(|window| window.document());
-                let found = page.and_then(|page| page.get_element_by_id(place));
-                match found {
-                    Some(question) if asks => question.scroll_into_view(),
-                    Some(main) => main.set_scroll_top(0),
-                    None => {}
-                }
-            };
-            gloo_timers::callback::Timeout::new(30, move_there).forget();
+            if asks {
+                top_of("question");
+            } else {
+                gloo_timers::callback::Timeout::new(30, scroll_up).forget();
+            }
         }
         step
     });
+}
+
+fn by_id(id: &str) -> Option<web_sys::Element> {
+    web_sys::window()?.document()?.get_element_by_id(id)
+}
+
+/// Scrolls until the element is at the top, once it has been drawn.
+fn top_of(id: &'static str) {
+    let scroll = move || {
+        if let Some(element) = by_id(id) {
+            element.scroll_into_view();
+        }
+    };
+    gloo_timers::callback::Timeout::new(30, scroll).forget();
+}
+
+fn show_lit_line() {
+    let lit = web_sys::window()
+        .and_then(|window| window.document())
+        .and_then(|page| page.query_selector("#panel-source .lit").ok().flatten());
+    let (Some(pane), Some(lit)) = (by_id("panel-source"), lit) else { return };
+    let below = lit.get_bounding_client_rect().top() - pane.get_bounding_client_rect().top();
+    let middle = f64::from(pane.client_height()) / 2.0;
+    pane.set_scroll_top(pane.scroll_top() + (below - middle) as i32);
+}
+
+fn scroll_up() {
+    if let Some(main) = by_id("main") {
+        main.set_scroll_top(0);
+    }
 }
 
 fn chapters(session: Session, lesson: &Lesson) -> Memo<Vec<String>> {
@@ -332,7 +370,10 @@ fn chapters(session: Session, lesson: &Lesson) -> Memo<Vec<String>> {
     Memo::new(move |_| {
         let ids = session.step_ids();
         let title = |id: &String| {
-            titles.iter().find(|(known, _)| known == id).map_or(id.clone(), |(_, title)| title.clone())
+            titles
+                .iter()
+                .find(|(known, _)| known == id)
+                .map_or(id.clone(), |(_, title)| title.clone())
         };
         ids.iter().map(title).chain(["What to take away".to_owned()]).collect()
     })

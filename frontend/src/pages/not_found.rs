@@ -10,7 +10,7 @@ use crate::components::header::Header;
 pub(crate) fn NotFoundPage() -> impl IntoView {
     crate::app::set_title("Not found");
     view! {
-        <Header>{()}</Header>
+        <Header />
         <main id="main" class="lone" tabindex="-1">
             <p class="eyebrow">"Not found"</p>
             <h1 class="serif">"There is nothing at this address."</h1>

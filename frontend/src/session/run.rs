@@ -346,9 +346,9 @@ impl Session {
     }
 
     fn drain(self) {
-        let waiting = self.engine.try_update_value(|engine| {
-            (!engine.queue.is_empty()).then(|| engine.queue.remove(0))
-        });
+        let waiting = self
+            .engine
+            .try_update_value(|engine| (!engine.queue.is_empty()).then(|| engine.queue.remove(0)));
         if let Some(command) = waiting.flatten() {
             self.perform(command);
         }

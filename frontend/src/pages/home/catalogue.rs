@@ -61,6 +61,15 @@ fn part_view(part: Part, entries: &[Entry], progress: &BTreeMap<String, Progress
     .into_any()
 }
 
+/// Text in which words between backticks are code.
+fn with_code(text: &str) -> AnyView {
+    let part = |(index, part): (usize, &str)| {
+        let part = part.to_owned();
+        if index % 2 == 1 { view! { <code>{part}</code> }.into_any() } else { part.into_any() }
+    };
+    text.split('`').enumerate().map(part).collect_view().into_any()
+}
+
 fn row(entry: &Entry, progress: Option<Progress>) -> AnyView {
     let number = entry.number;
     if !entry.available {
@@ -69,7 +78,7 @@ fn row(entry: &Entry, progress: Option<Progress>) -> AnyView {
                 <span class="entry-number mono">{number}</span>
                 <div>
                     <p class="entry-title">{entry.title.clone()}</p>
-                    <p class="entry-summary">{entry.summary.clone()}</p>
+                    <p class="entry-summary">{with_code(&entry.summary)}</p>
                 </div>
                 <span class="entry-note">"planned"</span>
             </li>
@@ -82,7 +91,7 @@ fn row(entry: &Entry, progress: Option<Progress>) -> AnyView {
         Progress { step: 0, .. } => format!("{} min", entry.minutes),
         Progress { step, of } => format!("step {step} of {}", of.saturating_sub(1)),
     };
-    let (title, summary) = (entry.title.clone(), entry.summary.clone());
+    let (title, summary) = (entry.title.clone(), with_code(&entry.summary));
     let href = format!("/lessons/{}", entry.slug);
     let share = if done.of == 0 { 0.0 } else { done.step as f64 / done.of as f64 };
     view! {

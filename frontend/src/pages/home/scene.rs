@@ -112,38 +112,39 @@ pub(super) fn Opening(
 #[component]
 fn Controls(story: Story) -> impl IntoView {
     let act = story.act;
-    let step = move |number: usize, label: &'static str, hint: &'static str, at: Act, go: fn(Story)| {
-        let state = move || match act.get() {
-            now if now == at => "now",
-            Act::Resting => "ahead",
-            now if now > at => "done",
-            _ => "ahead",
+    let step =
+        move |number: usize, label: &'static str, hint: &'static str, at: Act, go: fn(Story)| {
+            let state = move || match act.get() {
+                now if now == at => "now",
+                Act::Resting => "ahead",
+                now if now > at => "done",
+                _ => "ahead",
+            };
+            view! {
+                <li data-state=state>
+                    <button
+                        type="button"
+                        class="act"
+                        disabled=move || act.get() != at
+                        on:click=move |_| go(story)
+                    >
+                        <span class="act-number" aria-hidden="true">
+                            {move || {
+                                if state() == "done" {
+                                    view! { <Icon name="check" /> }.into_any()
+                                } else {
+                                    number.into_any()
+                                }
+                            }}
+                        </span>
+                        <span class="act-words">
+                            <b>{label}</b>
+                            <span>{hint}</span>
+                        </span>
+                    </button>
+                </li>
+            }
         };
-        view! {
-            <li data-state=state>
-                <button
-                    type="button"
-                    class="act"
-                    disabled=move || act.get() != at
-                    on:click=move |_| go(story)
-                >
-                    <span class="act-number" aria-hidden="true">
-                        {move || {
-                            if state() == "done" {
-                                view! { <Icon name="check" /> }.into_any()
-                            } else {
-                                number.into_any()
-                            }
-                        }}
-                    </span>
-                    <span class="act-words">
-                        <b>{label}</b>
-                        <span>{hint}</span>
-                    </span>
-                </button>
-            </li>
-        }
-    };
     view! {
         <ol class="acts">
             {step(1, "Pause A", "a long garbage collection, a closed laptop", Act::Works, Story::pause)}
@@ -197,7 +198,9 @@ fn Verdict(story: Story) -> impl IntoView {
         Act::Works => "A holds the lease and renews it every two seconds.",
         Act::Paused => "A is paused and renews nothing. Its lease runs out.",
         Act::Waits => "B was refused: A's lease has still some time to run. B waits.",
-        Act::Entered => "B has the lease and has added 20. A sleeps, and still wants to take off 5.",
+        Act::Entered => {
+            "B has the lease and has added 20. A sleeps, and still wants to take off 5."
+        }
         Act::Woken => "A writes what it worked out before its pause.",
         Act::Resting => "A has stopped renewing, so as not to use up the lab.",
     };
@@ -338,7 +341,8 @@ impl Story {
             loop {
                 match self.command(started, "B acquire orders ttl=60s").await {
                     Some(Outcome::Reply(Reply::Lease(LeaseReply::Refused {
-                        remaining_ms, ..
+                        remaining_ms,
+                        ..
                     }))) => TimeoutFuture::new(remaining_ms as u32 + 80).await,
                     Some(Outcome::Reply(Reply::Lease(LeaseReply::Granted { .. }))) => break,
                     _ => TimeoutFuture::new(800).await,

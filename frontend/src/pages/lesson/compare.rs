@@ -42,7 +42,11 @@ fn sides(session: Session, lesson: Arc<Lesson>) -> AnyView {
         return ().into_any();
     };
     let title = |id: &str| {
-        lesson.variants.iter().find(|one| one.id == id).map_or(String::new(), |one| one.title.clone())
+        lesson
+            .variants
+            .iter()
+            .find(|one| one.id == id)
+            .map_or(String::new(), |one| one.title.clone())
     };
     let second = Session::new("", script);
     let n_run = session.n_run.get_untracked();

@@ -105,7 +105,11 @@ fn VariantSwitch(session: Session, lesson: Arc<Lesson>) -> impl IntoView {
         lesson.variants.iter().map(|one| (one.id.clone(), one.html.clone())).collect();
     let about = move || {
         let variant = session.variant.get();
-        prose.iter().find(|(id, _)| *id == variant).map(|(_, html)| html.clone()).unwrap_or_default()
+        prose
+            .iter()
+            .find(|(id, _)| *id == variant)
+            .map(|(_, html)| html.clone())
+            .unwrap_or_default()
     };
     let buttons = lesson.variants.iter().map(|variant| {
         let (id, chosen) = (variant.id.clone(), variant.id.clone());
@@ -159,7 +163,10 @@ fn step_page(
         Effect::new(move |before: Option<bool>| {
             let is_known = outcome.get().is_some();
             // The verdict has just come: what it says, and why, into sight.
-            if before == Some(false) && is_known && let Some(card) = node.get() {
+            if before == Some(false)
+                && is_known
+                && let Some(card) = node.get()
+            {
                 gloo_timers::callback::Timeout::new(60, move || into_sight(&card)).forget();
             }
             is_known
@@ -182,6 +189,7 @@ fn step_page(
         <div class="text" inner_html=prose.html.clone()></div>
         {in_variant.map(|html| view! { <div class="text" inner_html=html></div> })}
         {prediction}
+        <h2 class="sr-only">"What happened"</h2>
         <Refusals session=session step=step on_source=on_source />
         <Violations session=session step=step />
     }
@@ -230,9 +238,8 @@ fn Refusals(session: Session, step: usize, on_source: Callback<()>) -> impl Into
         let (start, end) = seen(session, step);
         session.playback.with(|log| {
             let is_refusal = |index: &usize| {
-                log.event(*index).is_some_and(|event| {
-                    crate::playback::fold::refusal(&event.kind).is_some()
-                })
+                log.event(*index)
+                    .is_some_and(|event| crate::playback::fold::refusal(&event.kind).is_some())
             };
             (start..end).filter(is_refusal).collect::<Vec<_>>()
         })
@@ -262,9 +269,8 @@ fn Violations(session: Session, step: usize) -> impl IntoView {
     let broken = Memo::new(move |_| {
         let (start, end) = seen(session, step);
         session.playback.with(|log| {
-            let in_step = |seq: u64| {
-                log.index_of_seq(seq).is_some_and(|index| start <= index && index < end)
-            };
+            let in_step =
+                |seq: u64| log.index_of_seq(seq).is_some_and(|index| start <= index && index < end);
             let violations = log.violations().iter().filter(|one| in_step(one.seq));
             violations
                 .map(|one| (one.seq, one.invariant.label(), one.sentence.clone()))
