@@ -12,7 +12,8 @@
 //!
 //! One thing no rule can do for the client: an operation whose answer it missed must be
 //! asked about where it was sent, until that shard has refused it. A client that follows
-//! the new map blindly does it twice.
+//! the new map blindly does it twice. And "not yet" is no refusal: a shard behind the
+//! client's map may still open for it (`simulation.rs` found that one).
 
 mod model;
 
