@@ -162,6 +162,11 @@ impl Playback {
         self.checkers.violations()
     }
 
+    /// Whether the event with this number broke something.
+    pub fn is_broken_at(&self, seq: u64) -> bool {
+        self.violations().binary_search_by_key(&seq, |broken| broken.seq).is_ok()
+    }
+
     /// The invariants that the log is about, each with the position of the first event
     /// that concerns it, in the order of [`Invariant::ALL`].
     pub fn concerned(&self) -> Vec<(Invariant, usize)> {

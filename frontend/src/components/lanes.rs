@@ -146,6 +146,9 @@ pub fn Lanes(
                     </div>
                 </div>
             </div>
+            <Show when=move || playback.with(Playback::is_empty)>
+                <p class="lanes-empty panel-empty">"Each client and object gets a lane here, and each message a line."</p>
+            </Show>
             <Controls axis zoom />
         </section>
     }

@@ -6,12 +6,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use leptos::html::Div;
 use leptos::prelude::*;
 use protocol::trace::Decision;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::explain::excerpt::{Line, Token, excerpt};
+
+pub(crate) mod scroll;
 
 thread_local! {
     /// Files fetched so far; they do not change while the page lives.
@@ -38,8 +41,16 @@ pub fn Source(
             }
         }
     });
+    let panel = NodeRef::<Div>::new();
+    Effect::new(move |_| {
+        decision.track();
+        file.track();
+        if let Some(panel) = panel.get() {
+            request_animation_frame(move || scroll::into_view(&panel, ".lit"));
+        }
+    });
     view! {
-        <div class="source">
+        <div class="source" node_ref=panel>
             {move || {
                 let Some(decision) = decision.get() else {
                     return view! {
@@ -100,6 +111,9 @@ fn draw(decision: &Decision, text: &str) -> AnyView {
 
 fn draw_line(line: Line, lit: u32) -> AnyView {
     let is_lit = line.number == lit;
+    // The condition that leads to the line, when it stands on the line before.
+    let is_condition =
+        line.number + 1 == lit && line.tokens.last().is_some_and(|(_, text)| text.ends_with('{'));
     let tokens: Vec<_> = line
         .tokens
         .into_iter()
@@ -113,7 +127,7 @@ fn draw_line(line: Line, lit: u32) -> AnyView {
         })
         .collect();
     view! {
-        <span class="code-line" class:lit=is_lit>
+        <span class="code-line" class:lit=is_lit class:condition=is_condition>
             <span class="code-number" aria-hidden="true">{line.number}</span>
             {is_lit.then(|| view! { <span class="sr-only">"this line decided: "</span> })}
             <span class="code-text">{tokens}</span>

@@ -4,8 +4,8 @@
 
 use leptos::html::Ol;
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
+use super::source::scroll;
 use crate::diagram::lanes::{Dot, dot};
 use crate::narration;
 use crate::playback::Playback;
@@ -52,7 +52,13 @@ pub fn Transcript(
         let here = cursor.get();
         lines.track();
         if let Some(list) = list.get() {
-            request_animation_frame(move || scroll_to(&list, here));
+            request_animation_frame(move || {
+                if here == 0 {
+                    scroll::to_top(&list);
+                } else {
+                    scroll::into_view(&list, "[aria-current=step]");
+                }
+            });
         }
     });
     let len = move || playback.with(Playback::len);
@@ -114,7 +120,7 @@ fn line(log: &Playback, index: usize) -> Option<Line> {
         Dot::Fault => "fault",
         _ => "plain",
     };
-    let is_broken = log.violations().iter().any(|broken| broken.seq == event.seq);
+    let is_broken = log.is_broken_at(event.seq);
     Some(Line {
         index,
         time: format!("{:.3} s", passed_ms as f64 / 1000.0),
@@ -122,43 +128,6 @@ fn line(log: &Playback, index: usize) -> Option<Line> {
         sentence: narration::sentence(event),
         class: if is_broken { "broken" } else { class },
     })
-}
-
-/// Brings the current line into view inside its own box, and leaves the page where it is.
-fn scroll_to(list: &web_sys::Element, here: usize) {
-    let Ok(Some(current)) = list.query_selector("[aria-current=step]") else {
-        if here == 0
-            && let Some(scroller) = scroller_of(list)
-        {
-            scroller.set_scroll_top(0);
-        }
-        return;
-    };
-    let Some(scroller) = scroller_of(list) else { return };
-    let (room, line) = (scroller.get_bounding_client_rect(), current.get_bounding_client_rect());
-    let above = line.top() - room.top() - 40.0;
-    let below = line.bottom() - room.bottom() + 40.0;
-    let by = if above < 0.0 { above } else { below.max(0.0) };
-    scroller.set_scroll_top(scroller.scroll_top() + by as i32);
-}
-
-/// The nearest box around the list that scrolls.
-fn scroller_of(list: &web_sys::Element) -> Option<web_sys::Element> {
-    let mut element = list.parent_element();
-    while let Some(one) = element {
-        let style = window().get_computed_style(&one).ok().flatten()?;
-        let overflow = style.get_property_value("overflow-y").unwrap_or_default();
-        let is_root =
-            one.dyn_ref::<web_sys::HtmlElement>().is_some_and(|one| one.tag_name() == "BODY");
-        if is_root {
-            return None;
-        }
-        if overflow == "auto" || overflow == "scroll" {
-            return Some(one);
-        }
-        element = one.parent_element();
-    }
-    None
 }
 
 /// One polite sentence for each event that the cursor comes to; not to be seen. Mount it

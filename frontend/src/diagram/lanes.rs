@@ -454,7 +454,7 @@ fn place_dots(
             x: scale.xs[index],
             y: rows[*lane],
             dot: dot(event),
-            violates: log.violations().iter().any(|broken| broken.seq == event.seq),
+            violates: log.is_broken_at(event.seq),
         });
     }
 }

@@ -22,8 +22,16 @@ pub(super) fn draw(picture: &Picture, left: f64, width: f64, cursor: usize) -> A
         {picture.dots.iter().map(|dot| draw_dot(dot, cursor)).collect::<Vec<_>>()}
         {labels(picture)}
         {ticks(picture)}
-        <path class="now" d=format!("M{cursor_x:.1} 20V{bottom:.1}") />
-        <path class="now-head" d=format!("M{:.1} 15h11l-5.5 7.5z", cursor_x - 5.5) />
+        {(!picture.rows.is_empty()).then(|| now(cursor_x, bottom))}
+    }
+    .into_any()
+}
+
+/// The cursor: a line through all lanes.
+fn now(x: f64, bottom: f64) -> AnyView {
+    view! {
+        <path class="now" d=format!("M{x:.1} 20V{bottom:.1}") />
+        <path class="now-head" d=format!("M{:.1} 15h11l-5.5 7.5z", x - 5.5) />
     }
     .into_any()
 }

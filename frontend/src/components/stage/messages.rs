@@ -36,7 +36,7 @@ pub(super) fn PastMessages(context: Context) -> impl IntoView {
             view! {
                 <g class=class>
                     <path class="way" d=drawn.curve.path_until(t) />
-                    {head(&drawn, t)}
+                    {end(&drawn, t, 1.0)}
                     {text.map(words)}
                 </g>
             }
@@ -61,8 +61,7 @@ pub(super) fn LiveMessages(context: Context, progress: RwSignal<f64>) -> impl In
                         let t = moving.head(progress);
                         view! {
                             <path class="way" d=moving.curve.path_until(t) />
-                            {head(&moving, t)}
-                            {body(&moving, t, progress)}
+                            {end(&moving, t, progress)}
                         }
                     }}
                     {text.map(words)}
@@ -79,6 +78,16 @@ fn class(drawn: &Drawn) -> &'static str {
         (false, true, _) => "message bad",
         (false, false, true) => "message reply",
         (false, false, false) => "message",
+    }
+}
+
+/// The end of the line: the message, or what is left once it has arrived.
+fn end(drawn: &Drawn, t: f64, progress: f64) -> AnyView {
+    let is_stopped = (drawn.bounces || drawn.is_lost) && (t - drawn.to_t).abs() < 0.004;
+    match (has_body(drawn, progress), is_stopped) {
+        (true, true) => view! { {head(drawn, t)} {body(drawn, t, progress)} }.into_any(),
+        (true, false) => body(drawn, t, progress),
+        (false, _) => head(drawn, t),
     }
 }
 
@@ -103,13 +112,15 @@ fn head(drawn: &Drawn, t: f64) -> AnyView {
     .into_any()
 }
 
+/// Whether the message itself is to be seen: while it moves, or where it waits.
+fn has_body(drawn: &Drawn, progress: f64) -> bool {
+    let is_moving = drawn.duration_ms() > 0.0 && progress < 1.0;
+    let is_waiting = drawn.to_t < 0.9 && !drawn.is_lost && !drawn.is_past;
+    is_moving || is_waiting
+}
+
 /// The message itself, while it moves or where it was thrown back to.
 fn body(drawn: &Drawn, t: f64, progress: f64) -> AnyView {
-    let is_moving = drawn.duration_ms() > 0.0 && progress < 1.0;
-    let is_waiting = drawn.to_t < 0.9 && !drawn.is_lost;
-    if !is_moving && !is_waiting {
-        return ().into_any();
-    }
     let Point { x, y } = drawn.curve.at(t - drawn.thrown_back(progress));
     view! { <circle class="body" cx=x cy=y r="6" /> }.into_any()
 }
