@@ -206,9 +206,10 @@ fn worker(context: &Context<'_>) -> Result<Tally> {
 fn live(context: &Context<'_>) -> Result<Tally> {
     context.ensure_build()?;
     let server = TestServer::start(context.project, context.profile)?;
-    let ourselves = std::env::current_exe().context("where is xtask?")?;
-    let mut command = context.project.command(ourselves);
-    command.env("CARGO_MANIFEST_DIR", context.project.path("xtask")).args(["smoke", server.url()]);
+    // Through cargo, not by our own path: an earlier stage may have linked xtask anew, and
+    // the file that this process was started from is gone then.
+    let mut command = context.project.cargo();
+    command.args(["run", "--quiet", "--package", "xtask", "--", "smoke", server.url()]);
     context.tests("lesson scripts", &mut command)
 }
 
