@@ -22,6 +22,7 @@ pub fn the(node: &NodeId) -> String {
     match node {
         NodeId::Lab => "the lab".to_owned(),
         NodeId::Client(name) => name.to_string(),
+        NodeId::Object(kind, name) if names_itself(*kind, name.as_str()) => name.to_string(),
         NodeId::Object(ObjectKind::Resource, name) => format!("the {name}"),
         NodeId::Object(ObjectKind::Lease, name) => format!("the lease {name}"),
         NodeId::Object(ObjectKind::Shard, name) => format!("shard {name}"),
@@ -33,8 +34,14 @@ pub fn title(node: &NodeId) -> String {
     match node {
         NodeId::Lab => "lab".to_owned(),
         NodeId::Client(name) => name.to_string(),
+        NodeId::Object(kind, name) if names_itself(*kind, name.as_str()) => name.to_string(),
         NodeId::Object(kind, name) => format!("{} · {name}", kind.as_str()),
     }
+}
+
+/// Whether the name says what it is: `shard-1` is a shard.
+pub fn names_itself(kind: ObjectKind, name: &str) -> bool {
+    name.starts_with(kind.as_str())
 }
 
 /// The client that a request's name begins with: `A` of `A.1732999.3`.

@@ -99,6 +99,7 @@ pub fn Lanes(
         <section class="lanes" aria-label="Space-time diagram">
             <div class="lanes-body">
                 <div class="lanes-names" style=move || format!("height:{:.0}px", height())>
+                    <Controls axis zoom />
                     <Names playback picture />
                 </div>
                 <div
@@ -149,7 +150,6 @@ pub fn Lanes(
             <Show when=move || playback.with(Playback::is_empty)>
                 <p class="lanes-empty panel-empty">"Each client and object gets a lane here, and each message a line."</p>
             </Show>
-            <Controls axis zoom />
         </section>
     }
 }
@@ -183,7 +183,9 @@ fn Names(playback: Signal<Playback>, picture: Memo<Picture>) -> impl IntoView {
         let rows = picture.with(|picture| picture.rows.clone());
         playback.with(|log| {
             let titles = log.tracks().lanes.iter().map(|node| {
-                let kind = node.object_kind().map(|kind| kind.as_str());
+                let kind = node.object_kind();
+                let kind = kind.filter(|kind| !narration::names_itself(*kind, node.name()));
+                let kind = kind.map(|kind| kind.as_str());
                 (kind, node.name().to_owned())
             });
             titles.zip(rows).collect::<Vec<_>>()

@@ -19,7 +19,7 @@ const MARGIN_LEFT: f64 = 18.0;
 const MARGIN_RIGHT: f64 = 64.0;
 /// Space above the first lane and below the last.
 const HEAD: f64 = 27.0;
-const FOOT: f64 = 24.0;
+const FOOT: f64 = 22.0;
 /// Thickness of a bar.
 pub const BAR: f64 = 16.0;
 /// Size of the labels.
@@ -341,7 +341,7 @@ pub struct View {
 /// y of each lane, and the height of the whole. `order` is the lanes from top to bottom.
 pub fn rows(order: &[usize], height: f64) -> (Vec<f64>, f64) {
     let n = order.len().max(1) as f64;
-    let step = ((height - HEAD - FOOT) / n).clamp(33.0, 54.0);
+    let step = ((height - HEAD - FOOT) / n).clamp(29.0, 54.0);
     let mut ys = vec![0.0; order.len()];
     for (place, lane) in order.iter().enumerate() {
         ys[*lane] = HEAD + step * (place as f64 + 0.5);
@@ -528,6 +528,10 @@ fn place_bars(
     let (left, right) = (view.from_x, view.from_x + view.width);
     let last_ms = tracks.times_ms.last().copied().unwrap_or(0);
     let now = At::Event(tracks.times_ms.len().saturating_sub(1));
+    for bar in tracks.bars.iter().filter(|bar| bar.kind == BarKind::Down) {
+        let end = bar.to.map_or(right, |at| scale.x(at));
+        labels.lines.push((scale.x(bar.from), end, rows[bar.lane]));
+    }
     for bar in &tracks.bars {
         let x0 = scale.x(bar.from);
         if x0 > right {
@@ -587,6 +591,8 @@ struct Labels {
     placed: Vec<PlacedLabel>,
     /// Dots, which no text in a bar may cover.
     dots: Vec<(f64, f64)>,
+    /// Stretches with a line of their own: left, right, middle.
+    lines: Vec<(f64, f64, f64)>,
     taken: Vec<(f64, f64, f64)>,
 }
 
@@ -626,11 +632,14 @@ impl Labels {
             .filter(|(x, dot_y)| *dot_y == y && (left - 14.0..right).contains(x))
             .map(|(x, _)| *x)
             .collect();
+        let lines: Vec<(f64, f64)> =
+            self.lines.iter().filter(|line| line.2 == y).map(|line| (line.0, line.1)).collect();
         let starts = || std::iter::once(left).chain(dots.iter().map(|x| (x + 9.0).max(left)));
         for text in texts {
             let width = measure::sans(text, LABEL);
             let is_free = |start: &f64| {
                 start + width <= right
+                    && !lines.iter().any(|(a, b)| *a < *start + width + 4.0 && *start - 4.0 < *b)
                     && dots.iter().all(|x| x + 7.0 < *start || start + width + 6.0 < *x)
             };
             if let Some(start) = starts().find(is_free) {

@@ -110,7 +110,8 @@ pub fn height_min(scene: &Scene, width: f64) -> f64 {
     let n_stores = scene.objects.len() - n_leases;
     if !is_narrow(scene, width) {
         let clients = scene.clients.len() as f64 * 112.0 + 24.0;
-        let stores = n_stores as f64 * 190.0 + if n_leases > 0 { 96.0 } else { 24.0 };
+        let store_room = if n_stores > 2 { 158.0 } else { 190.0 };
+        let stores = n_stores as f64 * store_room + if n_leases > 0 { 96.0 } else { 24.0 };
         return clients.max(stores).max(360.0);
     }
     let leases = if n_leases > 0 { 168.0 } else { 16.0 };
