@@ -20,6 +20,8 @@ const MARGIN_RIGHT: f64 = 64.0;
 /// Space above the first lane and below the last.
 const HEAD: f64 = 27.0;
 const FOOT: f64 = 22.0;
+/// How far a message that is still under way is drawn.
+const UNDER_WAY_MAX: f64 = 90.0;
 /// Thickness of a bar.
 pub const BAR: f64 = 16.0;
 /// Size of the labels.
@@ -407,11 +409,16 @@ fn place_edges(
     let spotlit = cursor.checked_sub(1).and_then(|index| log.event(index)?.request.as_ref());
     let end = At::Event(tracks.times_ms.len().saturating_sub(1));
     for edge in &tracks.edges {
+        // Not in the order of x: a reply is known only when it has arrived.
         let x0 = scale.x(edge.from.1);
         if x0 > to_x {
-            break;
+            continue;
         }
-        let x1 = scale.x(edge.to.1.unwrap_or(end)).max(x0 + 10.0);
+        let x1 = match edge.to.1 {
+            Some(to) => scale.x(to),
+            None => scale.x(end).min(x0 + UNDER_WAY_MAX),
+        };
+        let x1 = x1.max(x0 + 10.0);
         if x1 < from_x {
             continue;
         }
@@ -545,6 +552,9 @@ fn place_bars(
             None => open_x,
         };
         let x1 = x1.max(x0 + 2.0);
+        if x1 < left {
+            continue;
+        }
         let y = rows[bar.lane];
         let from_index = match bar.from {
             At::Event(index) | At::Between(index, _) => index,
