@@ -10,7 +10,6 @@
 
 use js_sys::{Object, Promise};
 use protocol::object::Addressed;
-use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 
@@ -32,14 +31,9 @@ pub(crate) struct Flight {
     usage: Usage,
 }
 
-/// The lab's answer to a batch of events.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Acknowledgment {
-    /// The last event in the log.
-    pub(crate) last_seq: u64,
-    /// No more are taken.
-    pub(crate) full: bool,
-}
+/// The lab's answer to a batch of events: it has them, and whether it takes more.
+pub(crate) const TAKEN: u16 = 204;
+pub(crate) const TAKEN_AND_FULL: u16 = 202;
 
 impl<M: Addressed> Shell<M> {
     /// Waits until the lab has everything up to a batch, or until it could not be reached.
@@ -94,10 +88,9 @@ impl<M: Addressed> Shell<M> {
         self.with_loaded(|loaded| {
             let now_ms = glue::now_ms();
             match status {
-                200 => {
-                    let heard: Acknowledgment = serde_json::from_str(&text)?;
+                TAKEN | TAKEN_AND_FULL => {
                     loaded.outbox.acknowledge(flight.ordinal);
-                    loaded.lab_full = heard.full;
+                    loaded.lab_full = status == TAKEN_AND_FULL;
                     loaded.lab_heard_ms = now_ms;
                     loaded.n_failures = 0;
                     loaded.retry_at_ms = None;

@@ -24,37 +24,62 @@ globalThis.queueMicrotask = (task) => {
 };
 
 const BODY_BYTES_MAX = 64 * 1024;
+const DRAINED_BYTES_MAX = 1024 * 1024;
 const INTERNAL_BYTES_MAX = 4 * 1024 * 1024;
 
-/** `[method, url, content type, trace header, body]`; the body is `null` when too large. */
-export async function receive(request) {
+/**
+ * Reads a request whole and gives it to an object's handler, which answers at once when it
+ * has nothing to wait for.
+ */
+export async function serve(request, handle) {
+  let parts;
+  try {
+    parts = await receive(request);
+  } catch {
+    parts = null;
+  }
+  return handle(parts);
+}
+
+/**
+ * `[method, url, content type, trace header, body, wants to be a socket]`; the body is `null`
+ * when it is too large.
+ */
+async function receive(request) {
   const { method, url, headers } = request;
-  const bytesMax = url.startsWith(INTERNAL + "append") ? INTERNAL_BYTES_MAX : BODY_BYTES_MAX;
-  const body = request.body === null ? "" : await readText(request, bytesMax);
-  return [method, url, headers.get("content-type"), headers.get("fencepost-trace"), body];
+  const type = headers.get("content-type");
+  const trace = headers.get("fencepost-trace");
+  if (request.body !== null) {
+    const bytesMax = url.startsWith(INTERNAL + "append") ? INTERNAL_BYTES_MAX : BODY_BYTES_MAX;
+    return [method, url, type, trace, await readText(request, bytesMax)];
+  }
+  return [method, url, type, trace, "", headers.get("upgrade")?.toLowerCase() === "websocket"];
 }
 
 async function readText(request, bytesMax) {
   const declared = request.headers.get("content-length");
-  if (declared !== null) return Number(declared) > bytesMax ? null : await request.text();
-  // Sent in chunks: stop reading at the limit, whatever the sender still has.
+  if (declared !== null && Number(declared) <= bytesMax) return request.text();
+  if (Number(declared) > DRAINED_BYTES_MAX) return null;
+  // Sent in chunks, or too large. What is too much is read and dropped up to a limit, since
+  // many a client does not look for an answer before it has sent everything.
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const chunk of request.body) {
     bytes += chunk.byteLength;
-    if (bytes > bytesMax) return null;
-    text += decoder.decode(chunk, { stream: true });
+    if (bytes > DRAINED_BYTES_MAX) return null;
+    if (bytes <= bytesMax) text += decoder.decode(chunk, { stream: true });
   }
-  return text + decoder.decode();
+  return bytes > bytesMax ? null : text + decoder.decode();
 }
 
 /**
  * Reads a body that nobody wants. Answering before the body is read makes the runtime close
  * the connection, and a client that reuses it at that moment sees its next request fail.
  */
-export async function drain(request) {
+export async function afterDraining(request, response) {
   if (request.body !== null) await readText(request, BODY_BYTES_MAX).catch(() => {});
+  return response;
 }
 
 /** A JSON answer. A negative Lamport time stands for none. */
@@ -89,44 +114,65 @@ export function preflight() {
   });
 }
 
-export function isUpgrade(request) {
-  return (request.headers.get("upgrade") ?? "").toLowerCase() === "websocket";
-}
-
 function stub(env, binding, name) {
   const namespace = env[binding];
   return namespace.get(namespace.idFromName(name));
 }
 
-/** The object's response; when there is none, a word: `crashed`, or what went wrong. */
+/** What the entry answers for an object that cannot: told once by Rust. */
+let words;
+
+export function tellWords(crashed, crashedAsAsked, internal) {
+  words = { crashed, crashedAsAsked, internal };
+}
+
+/** The object's response. */
 export function forward(env, binding, name, request) {
-  return stub(env, binding, name).fetch(request).catch(whatWentWrong);
+  const isCrash = request.method === "POST" && request.url.endsWith("/crash");
+  return stub(env, binding, name)
+    .fetch(request)
+    .catch((error) => answerForObject(error, isCrash));
 }
 
 /** The same, for a request whose path says nothing about the object. */
 export function forwardInternal(env, binding, name, path, request) {
-  return stub(env, binding, name).fetch(new Request(INTERNAL + path, request)).catch(whatWentWrong);
+  return stub(env, binding, name).fetch(new Request(INTERNAL + path, request)).catch((error) => answerForObject(error, false));
 }
 
-function whatWentWrong(error) {
-  return error?.durableObjectReset ? "crashed" : String(error);
+function answerForObject(error, isCrash) {
+  // The object was ended while it worked on this, which may be what was asked for.
+  if (error?.durableObjectReset && isCrash) return answer(200, words.crashedAsAsked, -1);
+  if (error?.durableObjectReset) return answer(503, words.crashed, -1);
+  console.error("an object did not answer", error);
+  return answer(500, words.internal, -1);
 }
 
 /** One object tells another: `[status, text]`, status 0 when there was no answer. */
 export async function send(env, binding, name, path, body) {
   try {
     const response = await stub(env, binding, name).fetch(INTERNAL + path, { method: "POST", body });
-    return [response.status, await response.text()];
+    return [response.status, response.body === null ? "" : await response.text()];
   } catch (error) {
     return [0, String(error)];
   }
 }
 
-/** A file of the page's, or `null`. A missing file is answered with the page itself. */
-export async function asset(env, path, contentType) {
-  const response = await env.ASSETS?.fetch("https://assets" + path);
-  const found = response?.ok && response.headers.get("content-type")?.startsWith(contentType);
-  return found ? await response.text() : null;
+/** A JSON file of the page's; `missing` is the problem when there is none. */
+export async function asset(env, path, missing) {
+  try {
+    const response = await env.ASSETS.fetch("https://assets" + path);
+    // A missing file is answered with the page itself.
+    const found = response.ok && response.headers.get("content-type")?.startsWith("application/json");
+    if (found) return answer(200, await response.text(), -1);
+  } catch {
+    // There are no files at all.
+  }
+  return answer(404, missing, -1);
+}
+
+/** An answer between objects that says all with its status. */
+export function status(code) {
+  return new Response(null, { status: code });
 }
 
 /** 26 letters of 32 each: 130 random bits. */

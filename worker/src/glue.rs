@@ -10,12 +10,14 @@ use web_sys::Response;
 
 #[wasm_bindgen(module = "/src/glue.js")]
 extern "C" {
-    /// `[method, url, content type, trace header, body]`; no body means: too large.
-    #[wasm_bindgen(catch)]
-    pub(crate) fn receive(request: &JsValue) -> Result<Promise, JsValue>;
+    /// Reads a request and gives it to a handler as
+    /// `[method, url, content type, trace header, body, wants to be a socket]`; no body
+    /// means: too large; `null` for all of it: it broke off.
+    pub(crate) fn serve(request: &JsValue, handle: &JsValue) -> Promise;
 
-    /// Reads a body that nobody wants; never rejects.
-    pub(crate) fn drain(request: &JsValue) -> Promise;
+    /// The response, once the body that nobody wants has been read.
+    #[wasm_bindgen(js_name = afterDraining)]
+    pub(crate) fn after_draining(request: &JsValue, response: Response) -> Promise;
 
     /// A JSON answer.
     pub(crate) fn answer(status: u16, body: &str, lamport: f64) -> Response;
@@ -27,11 +29,12 @@ extern "C" {
     /// The answer to a browser that asks before it sends.
     pub(crate) fn preflight() -> Response;
 
-    /// Whether a request wants to become a socket.
-    #[wasm_bindgen(js_name = isUpgrade)]
-    pub(crate) fn is_upgrade(request: &JsValue) -> bool;
+    /// What the entry answers for an object that crashed, that crashed because this very
+    /// request asked for it, or that did not answer.
+    #[wasm_bindgen(js_name = tellWords)]
+    pub(crate) fn tell_words(crashed: &str, crashed_as_asked: &str, internal: &str);
 
-    /// The object's response, or a word about what went wrong.
+    /// The object's response.
     #[wasm_bindgen(catch)]
     pub(crate) fn forward(
         env: &JsValue,
@@ -54,8 +57,11 @@ extern "C" {
     pub(crate) fn send(env: &JsValue, binding: &str, name: &str, path: &str, body: &str)
     -> Promise;
 
-    /// The text of a static file, or `null`.
-    pub(crate) fn asset(env: &JsValue, path: &str, content_type: &str) -> Promise;
+    /// A JSON file as a response; `missing` is the problem when there is none.
+    pub(crate) fn asset(env: &JsValue, path: &str, missing: &str) -> Promise;
+
+    /// An answer between objects without a body.
+    pub(crate) fn status(code: u16) -> Response;
 
     /// A new lab's name.
     #[wasm_bindgen(js_name = randomLab)]

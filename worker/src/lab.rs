@@ -9,6 +9,7 @@
 //! lease is granted or a write fenced. With tracing off an object needs it once.
 
 use core::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
 
 use js_sys::{Array, Promise};
 use protocol::ids::{MAX_SAFE_INTEGER, NodeId};
@@ -20,7 +21,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Response;
 
-use crate::flight::Acknowledgment;
+use crate::flight::{TAKEN, TAKEN_AND_FULL};
 use crate::glue;
 use crate::incoming::Incoming;
 use crate::lab_log::{Sequenced, object_node};
@@ -96,15 +97,16 @@ impl LabObject {
         Self { ctx, env, stored: RefCell::new(None), idle_ms, is_deleting: Cell::new(false) }
     }
 
-    pub(crate) async fn fetch(&self, request: JsValue) -> Response {
-        match self.handle(&request).await {
+    /// Answers a request, whatever it is.
+    pub(crate) async fn answer(self: Rc<Self>, incoming: Result<Incoming, Problem>) -> Response {
+        match self.handle(incoming).await {
             Ok(response) => response,
             Err(problem) => problem.respond(),
         }
     }
 
-    async fn handle(&self, request: &JsValue) -> Result<Response, Problem> {
-        let incoming = Incoming::receive(request).await?;
+    async fn handle(&self, incoming: Result<Incoming, Problem>) -> Result<Response, Problem> {
+        let incoming = incoming?;
         let (path, query) = path_and_query(&incoming.url);
         if let Some(word) = path.strip_prefix("/internal/") {
             return self.internal(word, query, &incoming);
@@ -127,7 +129,7 @@ impl LabObject {
             LabAction::Socket => {
                 let after = query_number(query, "after", 0, MAX_SAFE_INTEGER)?;
                 self.touch()?;
-                self.socket(request, after)
+                self.socket(incoming.is_upgrade, after)
             }
             LabAction::Inspect => {
                 self.touch()?;
@@ -174,6 +176,7 @@ impl LabObject {
             active_at_ms: now_ms,
             requests: 1,
             rows_written: 0,
+            nodes_seq: 0,
         };
         let mut stored = Stored::create(&self.ctx, about, now_ms + self.idle_ms)?;
         self.note(&mut stored, TraceKind::LabCreated, Writes::default())?;
@@ -319,9 +322,8 @@ impl LabObject {
             } else if stored.log.last_seq < EVENTS_HARD_MAX {
                 self.take(stored, batch, now_ms)?;
             }
-            let last_seq = stored.log.last_seq;
-            let heard = Acknowledgment { last_seq, full: last_seq >= EVENTS_MAX };
-            Ok(glue::answer(200, &serde_json::to_string(&heard)?, -1.0))
+            let is_full = stored.log.last_seq >= EVENTS_MAX;
+            Ok(glue::status(if is_full { TAKEN_AND_FULL } else { TAKEN }))
         })
     }
 
@@ -407,8 +409,8 @@ impl LabObject {
 
     // ---- sockets -----------------------------------------------------------------------
 
-    fn socket(&self, request: &JsValue, after: u64) -> Result<Response, Problem> {
-        if !glue::is_upgrade(request) {
+    fn socket(&self, is_upgrade: bool, after: u64) -> Result<Response, Problem> {
+        if !is_upgrade {
             return Err(Problem::UpgradeRequired);
         }
         self.with_lab(|stored| {

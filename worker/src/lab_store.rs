@@ -1,9 +1,10 @@
 //! The lab on disk: what it is, which objects it has, and its log in batches.
 //!
-//! Invariant: what an append makes durable is one batch row, which also carries the meter,
-//! and one row for each node that spoke. Nothing else is written for it.
+//! Invariant: what an append makes durable is one batch row. It carries the meter and how
+//! far each node has come that spoke in it. The table of nodes is brought up to date once in
+//! a while, so that a lab that wakes reads a few rows and not its whole log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::rules::Preset;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ const CREATE: [&str; 4] = [
      STRICT, WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS batches (first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, \
      at_ms INTEGER NOT NULL, requests INTEGER NOT NULL, rows_written INTEGER NOT NULL, \
-     events TEXT NOT NULL) STRICT",
+     tops TEXT NOT NULL, events TEXT NOT NULL) STRICT",
 ];
 const IS_CREATED: &str = "SELECT 1 FROM sqlite_master WHERE name = 'lab'";
 const SELECT_ABOUT: &str = "SELECT about FROM lab";
@@ -35,15 +36,20 @@ const PUT_NODE: &str = "INSERT INTO nodes (node, local_seq) VALUES (?, ?) \
      ON CONFLICT (node) DO UPDATE SET local_seq = excluded.local_seq";
 const SELECT_LAST: &str = "SELECT last_seq, at_ms, requests, rows_written FROM batches \
      ORDER BY first_seq DESC LIMIT 1";
+const SELECT_TOPS: &str = "SELECT tops FROM batches WHERE first_seq > CAST(? AS INTEGER) \
+     ORDER BY first_seq";
 const PUT_BATCH: &str = "INSERT INTO batches (first_seq, last_seq, at_ms, requests, rows_written, \
-     events) VALUES (?, ?, ?, ?, ?, ?)";
+     tops, events) VALUES (?, ?, ?, ?, ?, ?, ?)";
 /// The batch that holds the event after a given one, and those behind it.
 const SELECT_BATCHES: &str = "SELECT first_seq, last_seq, events FROM batches WHERE first_seq >= \
      COALESCE((SELECT MAX(first_seq) FROM batches WHERE first_seq <= CAST(?1 AS INTEGER)), 0) \
      AND last_seq >= CAST(?1 AS INTEGER) ORDER BY first_seq LIMIT 64";
 
-/// Nodes of remarks in the `nodes` table.
+/// Remarks, beside the nodes that have come so far.
 const REMARK: &str = "remark/";
+
+/// After so many batches the table of nodes is brought up to date.
+const CHECKPOINT_BATCHES: usize = 64;
 
 /// What a lab is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,6 +64,8 @@ pub(crate) struct About {
     pub(crate) active_at_ms: u64,
     pub(crate) requests: u64,
     pub(crate) rows_written: u64,
+    /// Up to this event the table of nodes knows everything.
+    pub(crate) nodes_seq: u64,
 }
 
 /// The lab in memory.
@@ -67,6 +75,9 @@ pub(crate) struct Stored {
     pub(crate) log: Log,
     /// When `about` was last written.
     about_written_ms: u64,
+    /// What the table of nodes does not know yet, and of how many batches.
+    news: BTreeMap<String, u64>,
+    n_news: usize,
 }
 
 impl Stored {
@@ -82,11 +93,17 @@ impl Stored {
         let objects: Vec<(String,)> = rows(ctx, SELECT_OBJECTS)?;
         let mut log = Log::default();
         for (node, local_seq) in rows::<(String, u64)>(ctx, SELECT_NODES)? {
-            if node.starts_with(REMARK) {
-                log.remarks.insert(local_seq);
-            } else {
-                log.tops.insert(node, local_seq);
-            }
+            learn(&mut log, node, local_seq);
+        }
+        let json = glue::query(ctx, SELECT_TOPS, &format!("[{}]", about.nodes_seq))?;
+        let batches: Vec<(String,)> = serde_json::from_str(&json)?;
+        let n_news = batches.len();
+        let mut news = BTreeMap::new();
+        for (tops,) in batches {
+            news.extend(serde_json::from_str::<BTreeMap<String, u64>>(&tops)?);
+        }
+        for (node, local_seq) in &news {
+            learn(&mut log, node.clone(), *local_seq);
         }
         let last: Vec<(u64, u64, u64, u64)> = rows(ctx, SELECT_LAST)?;
         if let Some((last_seq, at_ms, requests, rows_written)) = last.into_iter().next() {
@@ -96,7 +113,7 @@ impl Stored {
             about.rows_written = about.rows_written.max(rows_written);
         }
         let objects = objects.into_iter().map(|(node,)| node).collect();
-        Ok(Some(Self { about, objects, log, about_written_ms }))
+        Ok(Some(Self { about, objects, log, about_written_ms, news, n_news }))
     }
 
     /// A new lab, with the alarm for its end.
@@ -106,8 +123,14 @@ impl Stored {
             writes.add(statement, &[]);
         }
         let about_written_ms = about.active_at_ms;
-        let mut stored =
-            Self { about, objects: BTreeSet::new(), log: Log::default(), about_written_ms };
+        let mut stored = Self {
+            about,
+            objects: BTreeSet::new(),
+            log: Log::default(),
+            about_written_ms,
+            news: BTreeMap::new(),
+            n_news: 0,
+        };
         stored.add_about(&mut writes)?;
         stored.commit(ctx, writes, Some(alarm_at_ms))?;
         Ok(stored)
@@ -168,26 +191,46 @@ impl Stored {
         mut writes: Writes,
     ) -> Result<(), Problem> {
         self.about.active_at_ms = now_ms;
-        for node in &taken.nodes {
-            let top = self.log.tops.get(node).copied().unwrap_or(0);
-            writes.add(PUT_NODE, &[Bound::Text(node), Bound::Integer(top)]);
-        }
-        for remark in &taken.remarks {
-            let node = format!("{REMARK}{remark}");
-            writes.add(PUT_NODE, &[Bound::Text(&node), Bound::Integer(*remark)]);
-        }
         if !taken.is_empty() {
+            let tops = self.tops_of(taken);
+            let json = serde_json::to_string(&tops)?;
+            self.news.extend(tops);
+            self.n_news += 1;
             let batch = [
                 Bound::Integer(taken.first_seq),
                 Bound::Integer(taken.last_seq),
                 Bound::Integer(now_ms),
                 Bound::Integer(self.about.requests),
                 Bound::Integer(self.about.rows_written),
+                Bound::Text(&json),
                 Bound::Text(&taken.events),
             ];
             writes.add(PUT_BATCH, &batch);
         }
+        if self.n_news >= CHECKPOINT_BATCHES {
+            self.checkpoint(taken.last_seq, &mut writes)?;
+        }
         if writes.is_empty() { Ok(()) } else { self.commit(ctx, writes, None) }
+    }
+
+    /// How far the nodes have come that spoke in a batch.
+    fn tops_of(&self, taken: &Sequenced) -> BTreeMap<String, u64> {
+        let tops = taken.nodes.iter().filter_map(|node| {
+            let top = self.log.tops.get(node).copied()?;
+            Some((node.clone(), top))
+        });
+        let remarks = taken.remarks.iter().map(|remark| (format!("{REMARK}{remark}"), *remark));
+        tops.chain(remarks).collect()
+    }
+
+    /// Brings the table of nodes up to date.
+    fn checkpoint(&mut self, last_seq: u64, writes: &mut Writes) -> Result<(), Problem> {
+        for (node, local_seq) in core::mem::take(&mut self.news) {
+            writes.add(PUT_NODE, &[Bound::Text(&node), Bound::Integer(local_seq)]);
+        }
+        self.n_news = 0;
+        self.about.nodes_seq = last_seq;
+        self.add_about(writes)
     }
 
     /// A JSON array of the events after `after`, and the last number in it.
@@ -222,6 +265,15 @@ impl Stored {
         let alarm = alarm_at_ms.map_or(JsValue::UNDEFINED, |at_ms| JsValue::from_f64(at_ms as f64));
         self.about.rows_written += glue::commit(ctx, &writes.into_json(), &alarm)? as u64;
         Ok(())
+    }
+}
+
+/// Takes in what a row of the table of nodes, or a batch, says.
+fn learn(log: &mut Log, node: String, local_seq: u64) {
+    if node.starts_with(REMARK) {
+        log.remarks.insert(local_seq);
+    } else {
+        log.tops.insert(node, local_seq);
     }
 }
 

@@ -25,68 +25,62 @@ mod routes;
 mod shell;
 mod store;
 
+use core::cell::Cell;
+
+use js_sys::Promise;
+use protocol::control::ControlReply;
 use protocol::host::Unavailable;
 use serde_json::json;
-use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::{Request, Response};
-use worker::{Context, Env, event};
 
 use problem::Problem;
 use routes::{Route, path_and_query, route};
 
-/// Called by the runtime for each request.
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, _ctx: Context) -> worker::Result<Response> {
-    let answer = answer(&request, env.as_ref()).await;
-    Ok(answer.unwrap_or_else(|problem| problem.respond()))
-}
-
-async fn answer(request: &Request, env: &JsValue) -> Result<Response, Problem> {
+/// Called by the runtime for each request. What is waited for is waited for in JavaScript:
+/// the entry has nothing to do once the object has answered.
+#[wasm_bindgen]
+pub fn fetch(request: Request, env: JsValue, _ctx: JsValue) -> Promise {
+    tell_words_once();
     let (method, url) = (request.method(), request.url());
     let (path, _) = path_and_query(&url);
     if method == "OPTIONS" && path.starts_with("/api/") {
-        return Ok(glue::preflight());
+        return glue::after_draining(&request, glue::preflight());
     }
-    let found = route(&method, path);
-    if matches!(found, Err(_) | Ok(Route::Health | Route::OpenApi)) {
-        JsFuture::from(glue::drain(request)).await?;
-    }
-    match found? {
-        Route::Health => {
-            let body = json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") });
-            Ok(glue::answer(200, &body.to_string(), -1.0))
-        }
-        Route::OpenApi => openapi(env).await,
+    let sent = route(&method, path).and_then(|found| send(found, &request, &env));
+    sent.unwrap_or_else(|problem| glue::after_draining(&request, problem.respond()))
+}
+
+fn send(found: Route<'_>, request: &Request, env: &JsValue) -> Result<Promise, Problem> {
+    Ok(match found {
+        Route::Health => glue::after_draining(request, health()),
+        Route::OpenApi => glue::asset(env, "/openapi.json", &Problem::UnknownRoute.to_json()),
         Route::CreateLab => {
             let lab = glue::random_lab();
-            let path = format!("create/{lab}");
-            response(
-                JsFuture::from(glue::forward_internal(env, "LABS", &lab, &path, request)?).await?,
-            )
+            glue::forward_internal(env, "LABS", &lab, &format!("create/{lab}"), request)?
         }
-        Route::Lab { lab, .. } => {
-            response(JsFuture::from(glue::forward(env, "LABS", lab, request)?).await?)
-        }
+        Route::Lab { lab, .. } => glue::forward(env, "LABS", lab, request)?,
         Route::Object { lab, kind, name, .. } => {
             let object = format!("{lab}/{}/{name}", kind.as_str());
-            let call = glue::forward(env, objects::binding(kind), &object, request)?;
-            response(JsFuture::from(call).await?)
+            glue::forward(env, objects::binding(kind), &object, request)?
         }
-    }
+    })
 }
 
-/// What came back from an object: its response, or a word about why there is none.
-fn response(answer: JsValue) -> Result<Response, Problem> {
-    match answer.dyn_into::<Response>() {
-        Ok(response) => Ok(response),
-        Err(word) if word == "crashed" => Err(Problem::Unavailable(Unavailable::Crashed)),
-        Err(error) => Err(Problem::Internal(format!("an object did not answer: {error:?}"))),
-    }
+fn health() -> Response {
+    let body = json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") });
+    glue::answer(200, &body.to_string(), -1.0)
 }
 
-async fn openapi(env: &JsValue) -> Result<Response, Problem> {
-    let asset = glue::asset(env, "/openapi.json", "application/json");
-    let text = JsFuture::from(asset).await?.as_string().ok_or(Problem::UnknownRoute)?;
-    Ok(glue::answer(200, &text, -1.0))
+/// JavaScript answers for an object that cannot, in the words of [`problem`].
+fn tell_words_once() {
+    thread_local! {
+        static TOLD: Cell<bool> = const { Cell::new(false) };
+    }
+    if !TOLD.replace(true) {
+        let crashed = Problem::Unavailable(Unavailable::Crashed).to_json();
+        let as_asked = json!(ControlReply::Crashed).to_string();
+        glue::tell_words(&crashed, &as_asked, &Problem::Internal(String::new()).to_json());
+    }
 }

@@ -1,6 +1,6 @@
 //! An object in memory, beside what it has on disk.
 //!
-//! Invariant: `rows`, `alarm` and the host's record are what was last written, so that a
+//! Invariant: `rows`, `alarm` and `host_written` are what was last written, so that a
 //! turn writes only what it changed, and writes it in one synchronous call: the runtime
 //! commits all of a turn or nothing of it. When a write fails the object is ended, so
 //! that memory is never ahead of the disk.
@@ -70,6 +70,8 @@ pub(crate) struct Loaded<M: Machine> {
     pub(crate) n_failures: u32,
     tables: Vec<Table>,
     rows: Vec<Rows>,
+    /// The host's record as it is on disk, except for its clocks.
+    host_written: HostRecord<M::Rules>,
     alarm: Alarm,
     /// How often in a row the alarm rang with nothing to do and an overdue deadline.
     n_idle_rings: u32,
@@ -84,14 +86,18 @@ impl<M: Machine> Loaded<M> {
         let hosts: Vec<(String, NodeId, String)> =
             serde_json::from_str(&glue::query(ctx, SELECT_HOST, "[]")?)?;
         let Some((lab, node, record)) = hosts.into_iter().next() else { return Ok(None) };
-        let record: HostRecord<M::Rules> = serde_json::from_str(&record)?;
+        let mut record: HostRecord<M::Rules> = serde_json::from_str(&record)?;
+        let outbox = Outbox::restore(&glue::query(ctx, outbox::SELECT, "[]")?)?;
+        if let Some((lamport, local_seq)) = outbox.last_clock(&node.to_string())? {
+            record.lamport = record.lamport.max(lamport);
+            record.local_seq = record.local_seq.max(local_seq);
+        }
         let tables = tables::<M>();
         let mut rows = Vec::with_capacity(tables.len());
         for table in &tables {
             rows.push(rows_from_json(&glue::query(ctx, &table.select, "[]")?)?);
         }
         let host = Host::restore(node, record, M::Record::from_rows(&rows));
-        let outbox = Outbox::restore(&glue::query(ctx, outbox::SELECT, "[]")?)?;
         Ok(Some(Self::new(lab, host, outbox, tables, rows)))
     }
 
@@ -135,6 +141,7 @@ impl<M: Machine> Loaded<M> {
     ) -> Self {
         Self {
             lab,
+            host_written: host.record().clone(),
             host,
             outbox,
             usage: Usage::default(),
@@ -177,8 +184,7 @@ impl<M: Machine> Loaded<M> {
             self.write_record(record, &mut writes);
         }
         if turn.host_changed {
-            let record = serde_json::to_string(self.host.record())?;
-            writes.add(UPDATE_HOST, &[Bound::Text(&record)]);
+            self.write_host(&mut writes)?;
         }
         if self.host.record().tracing {
             if !turn.events.is_empty() {
@@ -246,6 +252,18 @@ impl<M: Machine> Loaded<M> {
     /// even when it has nothing to write.
     pub(crate) fn touch(&self, ctx: &JsValue) -> Result<(), Problem> {
         glue::query(ctx, TOUCH, "[]")?;
+        Ok(())
+    }
+
+    /// Writes the host's record, unless only its clocks went on: the events have those.
+    fn write_host(&mut self, writes: &mut Writes) -> Result<(), Problem> {
+        let HostRecord { lamport, local_seq, .. } = self.host_written;
+        let record = self.host.record();
+        if (HostRecord { lamport, local_seq, ..record.clone() }) == self.host_written {
+            return Ok(());
+        }
+        writes.add(UPDATE_HOST, &[Bound::Text(&serde_json::to_string(record)?)]);
+        self.host_written = record.clone();
         Ok(())
     }
 

@@ -4,10 +4,14 @@
 //! the socket handlers, by name. `worker`'s own macro would do the same and turn every
 //! request and response into its own types and back, twice a request.
 
+use std::rc::Rc;
+
+use js_sys::Promise;
 use protocol::ids::ObjectKind;
 use wasm_bindgen::prelude::*;
-use web_sys::Response;
 
+use crate::glue;
+use crate::incoming::{Handler, handler};
 use crate::lab::LabObject;
 use crate::shell::Shell;
 
@@ -25,7 +29,8 @@ macro_rules! object {
         $(#[$doc])*
         #[wasm_bindgen]
         pub struct $name {
-            shell: Shell<$machine>,
+            shell: Rc<Shell<$machine>>,
+            handler: Handler,
         }
 
         #[wasm_bindgen]
@@ -33,12 +38,15 @@ macro_rules! object {
             /// Called by the runtime when the object starts.
             #[wasm_bindgen(constructor)]
             pub fn new(ctx: JsValue, env: JsValue) -> Self {
-                Self { shell: Shell::new(ctx, env) }
+                let shell = Rc::new(Shell::<$machine>::new(ctx, env));
+                let answering = Rc::clone(&shell);
+                let handler = handler(move |incoming| Rc::clone(&answering).answer(incoming));
+                Self { shell, handler }
             }
 
             /// Called by the runtime for each request.
-            pub async fn fetch(&self, request: JsValue) -> Response {
-                self.shell.fetch(request).await
+            pub fn fetch(&self, request: JsValue) -> Promise {
+                glue::serve(&request, self.handler.as_ref())
             }
 
             /// Called by the runtime when the alarm is due.
@@ -65,7 +73,8 @@ object!(
 /// One learner's world.
 #[wasm_bindgen]
 pub struct Lab {
-    lab: LabObject,
+    lab: Rc<LabObject>,
+    handler: Handler,
 }
 
 #[wasm_bindgen]
@@ -73,12 +82,15 @@ impl Lab {
     /// Called by the runtime when the object starts.
     #[wasm_bindgen(constructor)]
     pub fn new(ctx: JsValue, env: JsValue) -> Self {
-        Self { lab: LabObject::new(ctx, env) }
+        let lab = Rc::new(LabObject::new(ctx, env));
+        let answering = Rc::clone(&lab);
+        let handler = handler(move |incoming| Rc::clone(&answering).answer(incoming));
+        Self { lab, handler }
     }
 
     /// Called by the runtime for each request.
-    pub async fn fetch(&self, request: JsValue) -> Response {
-        self.lab.fetch(request).await
+    pub fn fetch(&self, request: JsValue) -> Promise {
+        glue::serve(&request, self.handler.as_ref())
     }
 
     /// Called by the runtime when the alarm is due.

@@ -8,9 +8,11 @@
 //! written over by a later one, which halves the rows written. What is left in the slots
 //! after a crash is sent once more.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
 use protocol::trace::TraceEvent;
+use serde::Deserialize;
 
 use crate::problem::Problem;
 use crate::store::{Bound, Writes};
@@ -35,6 +37,15 @@ struct Batch {
     events: String,
 }
 
+/// The numbers of an event.
+#[derive(Deserialize)]
+struct Clock<'a> {
+    #[serde(borrow)]
+    node: Cow<'a, str>,
+    lamport: u64,
+    local_seq: u64,
+}
+
 /// The batches, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -52,6 +63,18 @@ impl Outbox {
             .collect();
         let last_ordinal = batches.back().map_or(0, |last| last.ordinal);
         Ok(Self { batches, last_ordinal })
+    }
+
+    /// Lamport time and count of a node's latest event here. The latest batch is always on
+    /// disk, so the host's own row need not be written for these two alone.
+    pub(crate) fn last_clock(&self, node: &str) -> Result<Option<(u64, u64)>, Problem> {
+        let mut last = None;
+        for batch in &self.batches {
+            let events: Vec<Clock<'_>> = serde_json::from_str(&batch.events)?;
+            let own = events.iter().filter(|event| event.node == node);
+            last = last.max(own.map(|event| (event.lamport, event.local_seq)).max());
+        }
+        Ok(last)
     }
 
     /// Takes a turn's events and writes them with the turn.
@@ -160,5 +183,15 @@ mod tests {
         let outbox = Outbox::restore(r#"[[1,4,"[]"],[0,5,"[{}]"]]"#).unwrap();
         assert_eq!(outbox.last_ordinal(), 5);
         assert_eq!(outbox.next_call(), ("[{}]".to_owned(), 5));
+    }
+
+    #[test]
+    fn a_node_finds_its_own_latest_numbers() {
+        let mut outbox = Outbox::default();
+        assert_eq!(outbox.last_clock("client/A").unwrap(), None);
+        add(&mut outbox, 4);
+        add(&mut outbox, 7);
+        assert_eq!(outbox.last_clock("client/A").unwrap(), Some((1, 7)));
+        assert_eq!(outbox.last_clock("lease/x").unwrap(), None);
     }
 }

@@ -13,6 +13,7 @@
 //! machines do), and it knows no SQL ([`crate::loaded`] does).
 
 use core::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use js_sys::Promise;
 use protocol::control::{Control, ControlReply};
@@ -70,8 +71,8 @@ impl<M: Addressed> Shell<M> {
     }
 
     /// Answers a request, whatever it is.
-    pub(crate) async fn fetch(&self, request: JsValue) -> Response {
-        match self.handle(&request).await {
+    pub(crate) async fn answer(self: Rc<Self>, incoming: Result<Incoming, Problem>) -> Response {
+        match self.handle(incoming).await {
             Ok(response) => response,
             Err(problem) => problem.respond(),
         }
@@ -101,8 +102,8 @@ impl<M: Addressed> Shell<M> {
         self.tell_lab(ordinal).await
     }
 
-    async fn handle(&self, request: &JsValue) -> Result<Response, Problem> {
-        let incoming = Incoming::receive(request).await?;
+    async fn handle(&self, incoming: Result<Incoming, Problem>) -> Result<Response, Problem> {
+        let incoming = incoming?;
         let (path, _) = path_and_query(&incoming.url);
         if path == "/internal/forget" {
             return self.forget().await;
@@ -236,7 +237,7 @@ impl<M: Addressed> Shell<M> {
         }
         let reply =
             turn.reply.ok_or_else(|| Problem::Internal("a step without a reply".to_owned()))?;
-        self.answer(&M::reply(reply))
+        self.reply(&M::reply(reply))
     }
 
     /// What follows after other I/O, with an `atomic_…` rule off.
@@ -265,11 +266,12 @@ impl<M: Addressed> Shell<M> {
             Ok((turn, reply, ordinal))
         })?;
         match turn.crash {
-            // Whoever asked for the crash is told before it comes.
-            Some(_) => self.crash(CrashPoint::AfterSend, &turn, ordinal).await?,
+            // At once, so that nobody else is answered meanwhile; the entry tells whoever
+            // asked for it (see `forward` in glue.js).
+            Some(point) => self.crash(point, &turn, ordinal).await?,
             None => self.tell_lab(ordinal).await?,
         }
-        self.answer::<ControlReply>(&reply)
+        self.reply::<ControlReply>(&reply)
     }
 
     /// Ends the object. That it crashed is durable, and the lab knows, before anything is
@@ -313,7 +315,7 @@ impl<M: Addressed> Shell<M> {
         Ok(glue::answer(200, &body.to_string(), -1.0))
     }
 
-    fn answer<T: serde::Serialize>(&self, reply: &T) -> Result<Response, Problem> {
+    fn reply<T: serde::Serialize>(&self, reply: &T) -> Result<Response, Problem> {
         let lamport = self.with_loaded(|loaded| Ok(loaded.host.record().lamport))?;
         Ok(glue::answer(200, &serde_json::to_string(reply)?, lamport as f64))
     }

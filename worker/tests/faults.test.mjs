@@ -117,6 +117,16 @@ test("everyone who waits when an object crashes is told, and the next call works
   assert.deepEqual(stored, []);
 });
 
+test("once it is said that an object crashed, the next request finds it started again", async () => {
+  const lab = await newLab();
+  for (let token = 1; token <= 8; token += 1) {
+    const crashed = await lab.control("resource/ledger", "crash", { at: "now" });
+    assert.deepEqual(crashed, { outcome: "crashed" });
+    const claim = await lab.call("POST", "/resources/ledger/claim", { lease: "orders", token });
+    assert.deepEqual([claim.status, claim.body], [200, { outcome: "claimed", token }]);
+  }
+});
+
 test("the token goes on over crashes, at every point", async () => {
   const lab = await newLab({ preset: "published" });
   let last = 0;
