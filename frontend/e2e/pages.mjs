@@ -198,6 +198,12 @@ export class LessonPage {
     return this.page.getByRole("tabpanel", { name: "Transcript" }).getByRole("listitem").allInnerTexts();
   }
 
+  /** The newest event of the recording is shown. */
+  async isNewest() {
+    const [, shown, last] = /^event (\d+) of (\d+)/.exec(await this.where());
+    return shown === last;
+  }
+
   /** Where the recording is, in words: `event 12 of 30: …`. */
   where() {
     return this.position.getAttribute("aria-valuetext");

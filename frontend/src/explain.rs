@@ -268,10 +268,6 @@ fn fence_input(event: &TraceEvent) -> Option<FenceInput> {
 }
 
 fn lease_input(event: &TraceEvent, before: &Scene) -> Option<LeaseInput> {
-    let sent = event
-        .request
-        .as_ref()
-        .and_then(|request| before.messages.iter().find(|message| message.id == *request));
     Some(match &event.kind {
         TraceKind::RenewalRefused { presented, .. } => {
             let ttl_ms = before.lease(&event.node)?.ttl_ms;
@@ -283,18 +279,14 @@ fn lease_input(event: &TraceEvent, before: &Scene) -> Option<LeaseInput> {
                 request_id: None,
             })
         }
-        TraceKind::RequestExpired { holder, .. } => {
-            let words = sent?.request.strip_prefix("acquire for ")?;
-            let ttl_ms: u64 = words.split(' ').next()?.parse().ok()?;
-            LeaseInput::Acquire(Acquire {
-                holder: holder.clone(),
-                nonce: None,
-                ttl_ms: TtlMs::try_from(ttl_ms).ok()?,
-                request_id: None,
-                wait_ms: None,
-                not_after_ms: None,
-            })
-        }
+        TraceKind::RequestExpired { holder, ttl_ms, .. } => LeaseInput::Acquire(Acquire {
+            holder: holder.clone(),
+            nonce: None,
+            ttl_ms: TtlMs::try_from(*ttl_ms).ok()?,
+            request_id: None,
+            wait_ms: None,
+            not_after_ms: None,
+        }),
         _ => return None,
     })
 }

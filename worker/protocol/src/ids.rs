@@ -91,6 +91,18 @@ bounded_integer!(
     OffsetMs, i64, "i64", -31_536_000_000, 31_536_000_000
 );
 
+impl TtlMs {
+    /// As a person says it: `2 s`, `1.5 s`, `10 min`, `1 h`.
+    pub fn in_words(self) -> String {
+        match self.get() {
+            ms if ms.is_multiple_of(3_600_000) => format!("{} h", ms / 3_600_000),
+            ms if ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
+            ms if ms >= 1000 => format!("{} s", ms as f64 / 1000.0),
+            ms => format!("{ms} ms"),
+        }
+    }
+}
+
 /// Why a number was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
@@ -332,6 +344,21 @@ mod tests {
             error.contains("5 is out of range: use a whole number from 100 to 3600000"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_ttl_is_said_in_the_largest_unit_that_fits() {
+        let cases = [
+            (100, "100 ms"),
+            (1000, "1 s"),
+            (1500, "1.5 s"),
+            (60_000, "1 min"),
+            (90_000, "90 s"),
+            (3_600_000, "1 h"),
+        ];
+        for (ms, words) in cases {
+            assert_eq!(TtlMs::try_from(ms).expect("a ttl").in_words(), words);
+        }
     }
 
     #[test]

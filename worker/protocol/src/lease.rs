@@ -353,8 +353,8 @@ impl LeaseAuthority {
         if self.rules.check_not_after && ask.not_after_ms.is_some_and(|limit| limit.get() < now_ms)
         {
             let not_after_ms = ask.not_after_ms.map_or(0, TimestampMs::get);
-            let holder = candidate.name;
-            let kind = TraceKind::RequestExpired { holder, not_after_ms, clock_ms: now_ms };
+            let (holder, ttl_ms) = (candidate.name, ask.ttl_ms.get());
+            let kind = TraceKind::RequestExpired { holder, ttl_ms, not_after_ms, clock_ms: now_ms };
             happened.push((kind, decided!("check_not_after")));
             return LeaseReply::Timeout;
         }

@@ -64,7 +64,7 @@ impl Request {
     /// What the arrow on the stage says: `write balance = 95 · token 33`.
     pub fn summary(&self) -> String {
         match self {
-            Self::Acquire(acquire) => format!("acquire for {} ms", acquire.ttl_ms),
+            Self::Acquire(acquire) => format!("acquire for {}", acquire.ttl_ms.in_words()),
             Self::Renew(renew) => format!("renew token {}", renew.token),
             Self::Release(release) => format!("release token {}", release.token),
             Self::ForceRelease(force) => format!("force release of token {}", force.token),
@@ -233,7 +233,7 @@ mod tests {
         let acquire = r#"{"holder":"A","ttl_ms":2000}"#;
         let write = r#"{"lease":"orders","token":7,"key":"balance","value":95}"#;
         vec![
-            (Request::Acquire(body(acquire)), "leases/acquire", "acquire for 2000 ms"),
+            (Request::Acquire(body(acquire)), "leases/acquire", "acquire for 2 s"),
             (
                 Request::Renew(body(r#"{"holder":"A","token":7,"ttl_ms":2000}"#)),
                 "leases/renew",

@@ -249,6 +249,8 @@ pub enum TraceKind {
     /// A request arrived after its own `not_after_ms`.
     RequestExpired {
         holder: Label,
+        /// How long the lease was to last.
+        ttl_ms: u64,
         not_after_ms: u64,
         clock_ms: u64,
     },
