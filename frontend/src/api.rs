@@ -18,8 +18,8 @@ use protocol::rules::Preset;
 use protocol::shard::ShardReply;
 use protocol::sim::Answer;
 use protocol::trace::TraceEvent;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast as _;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortController, RequestCache, RequestInit, Response};
@@ -90,6 +90,16 @@ pub(crate) struct LabStatus {
     pub(crate) now_ms: u64,
 }
 
+#[derive(Serialize)]
+struct NewLab {
+    preset: Preset,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    events: &'a [TraceEvent],
+}
+
 #[derive(Deserialize)]
 struct EventsPage {
     events: Vec<TraceEvent>,
@@ -100,8 +110,8 @@ struct EventsPage {
 
 /// `POST /api/labs`
 pub(crate) async fn create_lab(preset: Preset) -> Result<LabCreated, ApiError> {
-    let body = serde_json::json!({ "preset": preset });
-    json(call("POST", "/api/labs", Some(body.to_string()), None).await?).await
+    let body = text_of(&NewLab { preset })?;
+    json(call("POST", "/api/labs", Some(body), None).await?).await
 }
 
 /// `GET /api/labs/{lab}`
@@ -127,7 +137,7 @@ pub(crate) async fn events_after(lab: &str, seq: u64) -> Result<Vec<TraceEvent>,
 
 /// `POST /api/labs/{lab}/events`
 pub(crate) async fn report(lab: &str, events: &[TraceEvent]) -> Result<(), ApiError> {
-    let body = serde_json::json!({ "events": events }).to_string();
+    let body = text_of(&Report { events })?;
     call("POST", &format!("/api/labs/{lab}/events"), Some(body), None).await.map(drop)
 }
 
@@ -236,6 +246,10 @@ async fn text(response: &Response) -> Result<String, ApiError> {
     let promise = response.text().map_err(|_| ApiError::Unreachable)?;
     let text = JsFuture::from(promise).await.map_err(|_| ApiError::Unreachable)?;
     text.as_string().ok_or_else(|| ApiError::Malformed("no text".to_owned()))
+}
+
+fn text_of<T: Serialize>(value: &T) -> Result<String, ApiError> {
+    serde_json::to_string(value).map_err(malformed)
 }
 
 fn malformed(error: serde_json::Error) -> ApiError {

@@ -1,8 +1,9 @@
-//! Routes, and what every page shares.
+//! Which page an address is, and what every page shares.
+//!
+//! A link loads its page anew: script and wasm come from the browser's cache, so that is a
+//! matter of milliseconds, and a router would be a twentieth of what a first visitor loads.
 
 use leptos::prelude::*;
-use leptos_router::components::{Route, Router, Routes};
-use leptos_router::path;
 
 use crate::components::theme::Theme;
 use crate::pages::home::HomePage;
@@ -13,13 +14,12 @@ use crate::pages::not_found::NotFoundPage;
 #[component]
 pub(crate) fn App() -> impl IntoView {
     provide_context(Theme::restore());
-    view! {
-        <Router>
-            <Routes fallback=|| view! { <NotFoundPage /> }.into_any()>
-                <Route path=path!("/") view=HomePage />
-                <Route path=path!("/lessons/:slug") view=LessonPage />
-            </Routes>
-        </Router>
+    let path = web_sys::window().and_then(|window| window.location().pathname().ok());
+    let path = path.unwrap_or_default();
+    match path.trim_end_matches('/').split('/').collect::<Vec<_>>()[..] {
+        [""] => view! { <HomePage /> }.into_any(),
+        ["", "lessons", slug] => view! { <LessonPage slug=slug.to_owned() /> }.into_any(),
+        _ => view! { <NotFoundPage /> }.into_any(),
     }
 }
 

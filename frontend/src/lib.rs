@@ -21,6 +21,7 @@ mod rehearsal;
 
 mod api;
 mod app;
+mod arrival;
 mod clock;
 mod live;
 mod pages;

@@ -26,6 +26,7 @@ const SOURCES: &[&str] = &[
     "package-lock.json",
     "xtask/src/site.rs",
     "xtask/src/fonts.rs",
+    "xtask/src/fonts.mjs",
     "xtask/src/headers.txt",
     "xtask/src/reload.js",
 ];

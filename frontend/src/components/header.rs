@@ -1,7 +1,6 @@
 //! The line at the top of every page.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 
 use super::icon::Logo;
 use super::theme::ThemeSwitch;
@@ -17,14 +16,14 @@ pub(crate) fn Header(
     children: Option<Children>,
 ) -> impl IntoView {
     view! {
-        <a class="skip-link" href="#main" rel="external">
+        <a class="skip-link" href="#main">
             "Skip to the content"
         </a>
         <header class="header">
-            <A href="/" attr:class="logo">
+            <a href="/" class="logo">
                 <Logo />
                 "Fencepost"
-            </A>
+            </a>
             {crumb}
             <span class="header-space"></span>
             {children.map(|children| children())}

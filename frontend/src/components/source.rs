@@ -12,6 +12,7 @@ use protocol::trace::Decision;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
+use crate::arrival::await_into;
 use crate::explain::excerpt::{Line, Token, excerpt};
 
 pub(crate) mod scroll;
@@ -32,15 +33,16 @@ pub fn Source(
         let file = decision.get()?.file;
         Some(file.rsplit('/').next().unwrap_or(&file).to_owned())
     });
-    let file = LocalResource::new(move || {
-        let name = name.get();
-        async move {
-            match name {
-                Some(name) => Some(fetch(&name).await),
-                None => None,
-            }
+    let file = RwSignal::new(None);
+    let ask = move |name: Option<String>| {
+        if let Some(name) = name {
+            await_into(file, async move {
+                let text = fetch(&name).await;
+                (name, text)
+            });
         }
-    });
+    };
+    Effect::new(move |_| ask(name.get()));
     let panel = NodeRef::<Div>::new();
     Effect::new(move |_| {
         decision.track();
@@ -60,16 +62,18 @@ pub fn Source(
                     }
                     .into_any();
                 };
-                match file.get() {
-                    None | Some(None) => view! { <p class="panel-empty" aria-busy="true">"Fetching the source …"</p> }.into_any(),
-                    Some(Some(Err(problem))) => view! {
+                // What arrives late, when another file is wanted, is not for this event.
+                let arrived = file.get().filter(|(arrived, _)| Some(arrived) == name.get().as_ref());
+                match arrived {
+                    None => view! { <p class="panel-empty" aria-busy="true">"Fetching the source …"</p> }.into_any(),
+                    Some((_, Err(problem))) => view! {
                         <p class="panel-empty">
                             {format!("{} could not be fetched ({problem}). ", decision.file)}
-                            <button type="button" class="link-button" on:click=move |_| file.refetch()>"Try again"</button>
+                            <button type="button" class="link-button" on:click=move |_| ask(name.get_untracked())>"Try again"</button>
                         </p>
                     }
                     .into_any(),
-                    Some(Some(Ok(text))) => draw(&decision, &text),
+                    Some((_, Ok(text))) => draw(&decision, &text),
                 }
             }}
         </div>

@@ -141,7 +141,9 @@ impl Tracks {
         self.times_ms.push(event.at_ms.max(last_ms));
         if event.node == NodeId::Lab {
             self.lane_of.push(None);
-            if let TraceKind::Noted { text } = &event.kind {
+            if let TraceKind::Noted { text } = &event.kind
+                && !text.starts_with("variant: ")
+            {
                 let text = text.strip_prefix("step: ").unwrap_or(text).to_owned();
                 self.chapters.push(Chapter { index, text });
             }

@@ -7,14 +7,13 @@ mod prose;
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos_router::components::A;
-use leptos_router::hooks::use_params_map;
 use lessons::lesson::Lesson;
 use lessons::script;
 use protocol::ids::NodeId;
 
 use crate::api::{self, ApiError};
 use crate::app::set_title;
+use crate::arrival::arrival;
 use crate::components::badge::Badge;
 use crate::components::fault_tray::FaultTray;
 use crate::components::header::Header;
@@ -38,19 +37,8 @@ use prose::Prose;
 
 /// `/lessons/{slug}`
 #[component]
-pub(crate) fn LessonPage() -> impl IntoView {
-    let params = use_params_map();
-    let slug = Memo::new(move |_| params.read().get("slug").unwrap_or_default());
-    // A lesson is a page of its own: another slug builds another one.
-    move || view! { <Loading slug=slug.get() /> }.into_any()
-}
-
-#[component]
-fn Loading(slug: String) -> impl IntoView {
-    let lesson = LocalResource::new({
-        let slug = slug.clone();
-        move || load(slug.clone())
-    });
+pub(crate) fn LessonPage(slug: String) -> impl IntoView {
+    let lesson = arrival(load(slug.clone()));
     move || match lesson.get() {
         None => waiting(),
         Some(Err(problem)) => missing(&problem),
@@ -89,7 +77,7 @@ fn missing(problem: &str) -> AnyView {
         <main id="main" class="lone" tabindex="-1">
             <p class="eyebrow">"No lesson here"</p>
             <h1 class="serif">{problem}</h1>
-            <p class="serif">"Reload the page, or choose from " <A href="/">"all lessons"</A> "."</p>
+            <p class="serif">"Reload the page, or choose from " <a href="/">"all lessons"</a> "."</p>
         </main>
     }
     .into_any()
@@ -160,7 +148,7 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
     let chapters = chapters(session, &lesson);
     let crumb = view! {
         <p class="crumb">
-            <A href="/">{lesson.entry.part.title()}</A>
+            <a href="/">{lesson.entry.part.title()}</a>
             <span aria-hidden="true">"/"</span>
             <b>{lesson.entry.number} " " {lesson.entry.title.clone()}</b>
         </p>

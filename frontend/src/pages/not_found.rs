@@ -1,7 +1,6 @@
 //! A path that leads nowhere.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 
 use crate::components::header::Header;
 
@@ -16,7 +15,7 @@ pub(crate) fn NotFoundPage() -> impl IntoView {
             <h1 class="serif">"There is nothing at this address."</h1>
             <p class="serif">
                 "A lesson may have moved, or the address may be misspelt. Every lesson is on "
-                <A href="/">"the first page"</A> "."
+                <a href="/">"the first page"</a> "."
             </p>
         </main>
     }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use lessons::catalogue::{Entry, Part};
 
 use crate::api;
+use crate::arrival::{arrival, await_into};
 use crate::storage::{self, Progress};
 
 /// All lessons, by part.
 #[component]
 pub(super) fn Catalogue() -> impl IntoView {
-    let index = LocalResource::new(|| api::file::<Vec<Entry>>("/lessons/index.json"));
-    let body = move || match index.get() {
+    let fetch = || api::file::<Vec<Entry>>("/lessons/index.json");
+    let index = arrival(fetch());
+    let body = move || {
+        match index.get() {
         None => view! { <p class="soft" aria-busy="true">"Loading the lessons…"</p> }.into_any(),
         Some(Err(error)) => view! {
             <div class="notice inline" data-kind="amber" role="alert">
@@ -22,7 +24,7 @@ pub(super) fn Catalogue() -> impl IntoView {
                     " "
                     {error.to_string()}
                 </p>
-                <button class="button small" type="button" on:click=move |_| index.refetch()>
+                <button class="button small" type="button" on:click=move |_| await_into(index, fetch())>
                     "Try again"
                 </button>
             </div>
@@ -36,6 +38,7 @@ pub(super) fn Catalogue() -> impl IntoView {
             let parts = Part::ALL.map(|part| part_view(part, &entries, &progress));
             parts.into_iter().collect_view().into_any()
         }
+    }
     };
     view! {
         <section class="catalogue" aria-labelledby="catalogue-title">
@@ -99,7 +102,7 @@ fn row(entry: &Entry, progress: Option<Progress>) -> AnyView {
             <span class="entry-number mono">{number}</span>
             <div>
                 <p class="entry-title">
-                    <A href=href>{title}</A>
+                    <a href=href>{title}</a>
                 </p>
                 <p class="entry-summary">{summary}</p>
             </div>

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use lessons::catalogue::Entry;
 use lessons::lesson::Lesson;
 use protocol::trace::TraceKind;
 
 use crate::api;
+use crate::arrival::arrival;
 use crate::components::icon::Icon;
 use crate::components::prediction::PredictionCard;
 use crate::components::rejection_card::RejectionCard;
@@ -332,18 +332,18 @@ fn debrief(session: Session, lesson: &Arc<Lesson>, variant: &str) -> AnyView {
 
 #[component]
 fn NextLesson(number: u32) -> impl IntoView {
-    let index = LocalResource::new(|| api::file::<Vec<Entry>>("/lessons/index.json"));
+    let index = arrival(api::file::<Vec<Entry>>("/lessons/index.json"));
     move || {
         let entries = index.get()?.ok()?;
         let next = entries.into_iter().find(|entry| entry.number == number + 1)?;
         next.available.then(|| {
             view! {
                 <p class="next-lesson">
-                    <A href=format!("/lessons/{}", next.slug)>
+                    <a href=format!("/lessons/{}", next.slug)>
                         <span class="eyebrow">"Next lesson"</span>
                         <b>{next.number} " " {next.title}</b>
                         <Icon name="arrow" />
-                    </A>
+                    </a>
                 </p>
             }
         })
