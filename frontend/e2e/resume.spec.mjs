@@ -56,6 +56,25 @@ test("a lost connection is waited out, and the step goes on without loss", () =>
     assert.equal(Number(shown), events.length);
   }));
 
+test("a proxy that loses the server's connection is no outcome, and no step is skipped", () =>
+  browser.visit({ expectErrors: true }, async (page) => {
+    const lesson = new LessonPage(page);
+    await lesson.open("04-the-fence");
+    for (let step = 1; step <= 3; step += 1) await lesson.run();
+    // As a development proxy answers when the connection behind it has just been closed.
+    let n_lost = 0;
+    await page.route("**/api/labs/*/events", (route) => {
+      if (route.request().method() !== "POST" || n_lost === 2) return route.continue();
+      n_lost += 1;
+      return route.fulfill({ status: 503, contentType: "text/plain", body: "restarted mid-request" });
+    });
+    await lesson.runToEnd();
+    assert.equal(n_lost, 2);
+    assert.equal(await page.locator("[data-testid=trouble]").count(), 0);
+    const steps = (await log(await lab(page))).filter((event) => event.text?.startsWith("step: "));
+    assert.equal(steps.length, 8);
+  }));
+
 test("an expired lab is said to be expired, and one button gives a fresh one", () =>
   browser.visit({ expectErrors: true }, async (page) => {
     const lesson = new LessonPage(page);

@@ -34,7 +34,7 @@ const PAGE_LIMIT: u32 = 500;
 /// Why a call came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ApiError {
-    /// No answer: no network, no server.
+    /// No answer: no network, no server, or something in between that gave up.
     Unreachable,
     /// The server said no, and why.
     Problem(Problem),
@@ -230,6 +230,12 @@ async fn call(
         return Ok(response);
     }
     let status = response.status();
+    let kind = response.headers().get("content-type").ok().flatten().unwrap_or_default();
+    // Our own server's refusals are problems. A proxy that lost its connection to it says
+    // 502 or 503 in words of its own, which is a connection lost and no outcome.
+    if status >= 500 && !kind.starts_with("application/problem+json") {
+        return Err(ApiError::Unreachable);
+    }
     let mut problem: Problem = json(response).await.unwrap_or_default();
     problem.status = status;
     if problem.title.is_empty() {

@@ -213,9 +213,10 @@ impl<D: Driver + 'static> Runner<D> {
             self.set_up().await?;
         }
         let Some(step) = self.next_step().cloned() else { return Ok(None) };
+        // A step whose beginning the lab does not know has not begun, and is still the next.
+        self.note(format!("step: {}", step.id)).await?;
         let index = self.script.steps.iter().position(|one| one.id == step.id);
         self.next_step = index.map_or(self.script.steps.len(), |index| index + 1);
-        self.note(format!("step: {}", step.id)).await?;
         let commands = self.perform_all(&step.lines).await?;
         Ok(Some(StepReport { step: step.id, commands }))
     }
@@ -242,10 +243,11 @@ impl<D: Driver + 'static> Runner<D> {
 
     /// Notes the variant and does what comes before the first step.
     async fn set_up(&mut self) -> Result<(), RunError> {
-        self.set_up = true;
         self.note(format!("variant: {}", self.variant)).await?;
         let setup = self.script.setup.clone();
-        self.perform_all(&setup).await.map(|_| ())
+        self.perform_all(&setup).await?;
+        self.set_up = true;
+        Ok(())
     }
 
     async fn perform_all(&mut self, lines: &[Line]) -> Result<Vec<CommandReport>, RunError> {

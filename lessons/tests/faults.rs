@@ -1,13 +1,19 @@
 //! What clients and networks can do to each other, as short scripts in the simulator.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use lessons::client::Client;
+use lessons::driver::{Answer, Driver, DriverError};
 use lessons::runner::{RunError, Runner};
 use lessons::script::parse;
 use lessons::sim_driver::{SimDriver, block_on};
+use protocol::control::{Control, ControlReply};
+use protocol::host::Envelope;
+use protocol::ids::NodeId;
+use protocol::object::Request;
 use protocol::rules::Preset;
-use protocol::trace::TraceKind;
+use protocol::trace::{TraceEvent, TraceKind};
 
 const HEAD: &str = "clients A B\nlease orders\nresource ledger\nshard stock\nstep one \"One\"\n";
 
@@ -146,4 +152,76 @@ fn a_client_is_rebuilt_from_the_log() {
     assert_eq!(client.sealed_state().get("apples"), Some(&3));
     assert!(client.paused_since_ms().is_some());
     assert!(client.unreported().is_empty());
+}
+
+/// A simulated lab that cannot be reached for one report, the `n`th.
+struct OneReportLost {
+    lab: SimDriver,
+    reports_until_lost: Cell<u32>,
+}
+
+impl Driver for OneReportLost {
+    fn now_ms(&self) -> u64 {
+        self.lab.now_ms()
+    }
+
+    async fn sleep(&self, ms: u64) {
+        self.lab.sleep(ms).await;
+    }
+
+    async fn send(
+        &self,
+        to: &NodeId,
+        envelope: &Envelope,
+        request: &Request,
+    ) -> Result<Answer, DriverError> {
+        self.lab.send(to, envelope, request).await
+    }
+
+    async fn control(&self, to: &NodeId, control: &Control) -> Result<ControlReply, DriverError> {
+        self.lab.control(to, control).await
+    }
+
+    async fn report(&self, events: Vec<TraceEvent>) -> Result<(), DriverError> {
+        let left = self.reports_until_lost.get();
+        self.reports_until_lost.set(left.wrapping_sub(1));
+        if left == 0 {
+            return Err(DriverError("no connection".to_owned()));
+        }
+        self.lab.report(events).await
+    }
+
+    async fn log_after(&self, seq: u64) -> Result<Vec<TraceEvent>, DriverError> {
+        self.lab.log_after(seq).await
+    }
+
+    fn idle(&self) -> bool {
+        self.lab.idle()
+    }
+}
+
+#[test]
+fn a_step_that_could_not_begin_is_still_the_next_one() {
+    let text = format!(
+        "{HEAD}A acquire orders ttl=1h\n-> granted token=1\nstep two \"Two\"\nA release orders\n"
+    );
+    // The variant's note, step one's and step two's; the third report is what step one did.
+    for lost in [0, 1, 3] {
+        let script = parse(&text).expect("a script");
+        let driver = Rc::new(OneReportLost {
+            lab: SimDriver::new(1_000_000, Preset::Repaired),
+            reports_until_lost: Cell::new(lost),
+        });
+        let mut runner = Runner::new(script, Rc::clone(&driver));
+        let mut ran = Vec::new();
+        let mut n_failed = 0;
+        loop {
+            match block_on(runner.run_step()) {
+                Ok(Some(report)) => ran.push(report.step),
+                Ok(None) => break,
+                Err(_) => n_failed += 1,
+            }
+        }
+        assert_eq!((ran, n_failed), (vec!["one".to_owned(), "two".to_owned()], 1), "{lost}");
+    }
 }
