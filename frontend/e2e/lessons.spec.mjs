@@ -27,6 +27,9 @@ test("lesson 3: the paused holder overwrites what it has not seen, then a fence 
     assert.match(await lesson.prediction.innerText(), /You predicted something else/i);
     assert.match(await lesson.prediction.innerText(), /B's 20 are gone/);
     assert.match(await lesson.tables(), /balance\s+95/);
+    // Bringing the verdict into sight has moved its own column and nothing else.
+    assert.equal(await page.evaluate(() => document.querySelector(".lesson-page").scrollTop), 0);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "question");
     assert.ok((await lesson.broken.count()) >= 2);
     assert.match((await lesson.broken.allInnerTexts()).join(" "), /no lost update/);
 
@@ -70,6 +73,19 @@ test("lesson 4: the token survives a crash, and the stale write is refused twice
     await lesson.prediction.getByTestId("predict").click();
     await lesson.rejection.first().waitFor();
     assert.match(await lesson.rejection.first().innerText(), /Fenced by ledger/);
+    // The picture rests on the refusal, not on the bookkeeping after it.
+    const caption = page.locator(".stage-caption");
+    await caption.getByText(/refused/).waitFor();
+    await page.waitForTimeout(3_500);
+    assert.match(await caption.innerText(), /refused/);
+    assert.match(await lesson.badge.innerText(), /LIVE/);
+    // The transcript has opened at the cursor.
+    await lesson.transcript();
+    const here = page.locator("#panel-transcript [aria-current=step]");
+    await here.waitFor();
+    assert.match(await here.innerText(), /refused/);
+    const [row, pane] = [await here.boundingBox(), await page.locator("#panel-transcript").boundingBox()];
+    assert.ok(row.y >= pane.y && row.y + row.height <= pane.y + pane.height, "in sight");
     await lesson.runToEnd();
     assert.ok(await lesson.debrief.isVisible());
     assert.ok((await lesson.transcript()).some((line) => /crash/i.test(line)));
@@ -132,7 +148,7 @@ test("a fault by hand reaches the real object", () =>
     await page.waitForFunction(() => /crashed/i.test(document.body.innerText));
     const lines = await lesson.transcript();
     assert.ok(lines.some((line) => /A .*(pause|stop)/i.test(line)), lines.join("\n"));
-    assert.ok(lines.some((line) => /lease orders.*crash/i.test(line)), lines.join("\n"));
+    assert.ok(lines.some((line) => /orders lease.*crash/i.test(line)), lines.join("\n"));
   }));
 
 test("compare runs the other setting in a lab of its own", () =>

@@ -17,14 +17,14 @@ pub fn sentence(event: &TraceEvent) -> String {
     }
 }
 
-/// The node as a sentence speaks of it: `A`, `the ledger`, `the lease orders`.
+/// The node as a sentence speaks of it: `A`, `the ledger`, `the orders lease`.
 pub fn the(node: &NodeId) -> String {
     match node {
         NodeId::Lab => "the lab".to_owned(),
         NodeId::Client(name) => name.to_string(),
         NodeId::Object(kind, name) if names_itself(*kind, name.as_str()) => name.to_string(),
         NodeId::Object(ObjectKind::Resource, name) => format!("the {name}"),
-        NodeId::Object(ObjectKind::Lease, name) => format!("the lease {name}"),
+        NodeId::Object(ObjectKind::Lease, name) => format!("the {name} lease"),
         NodeId::Object(ObjectKind::Shard, name) => format!("shard {name}"),
     }
 }
@@ -288,8 +288,8 @@ fn shard_sentence(here: &str, sender: Option<&str>, kind: &TraceKind) -> Option<
     Some(text)
 }
 
-fn condition_sentence(here: &str, kind: &TraceKind) -> String {
-    let here = capital(here);
+fn condition_sentence(place: &str, kind: &TraceKind) -> String {
+    let here = capital(place);
     match kind {
         TraceKind::Crashed { at, stays_down, .. } => {
             let when = match at {
@@ -306,7 +306,7 @@ fn condition_sentence(here: &str, kind: &TraceKind) -> String {
         }
         TraceKind::RulesChanged { rules } => {
             let all: Vec<_> = rules.iter().map(|(rule, value)| format!("{rule} {value}")).collect();
-            format!("The rules of {} are now: {}.", lower(&here), all.join(", "))
+            format!("The rules of {place} are now: {}.", all.join(", "))
         }
         TraceKind::ClockSet { offset_ms: 0 } => format!("{here}'s clock is right again."),
         TraceKind::ClockSet { offset_ms } => {
@@ -323,10 +323,6 @@ fn condition_sentence(here: &str, kind: &TraceKind) -> String {
         TraceKind::AlarmFired { forced: false } => format!("{here}'s alarm rang."),
         _ => format!("{here}: {}.", plain(kind)),
     }
-}
-
-fn lower(text: &str) -> String {
-    text.strip_prefix("The ").map_or(text.to_owned(), |rest| format!("the {rest}"))
 }
 
 fn lab_sentence(kind: &TraceKind) -> String {

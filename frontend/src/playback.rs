@@ -10,9 +10,10 @@
 
 use std::sync::Arc;
 
+use protocol::ids::{Label, NodeId};
 use protocol::invariant::{Checkers, Invariant, Violation};
 use protocol::rules::Preset;
-use protocol::trace::{ObjectRecord, TraceEvent};
+use protocol::trace::{ObjectRecord, TraceEvent, TraceKind};
 
 pub mod fold;
 pub mod message;
@@ -67,6 +68,17 @@ impl Playback {
             checkers: Checkers::new(),
             concerned: Vec::new(),
         }
+    }
+
+    /// The same with these clients on the stage, in this order, before they have done
+    /// anything.
+    pub fn with_clients(preset: Preset, clients: &[Label]) -> Self {
+        let mut playback = Self::new(preset);
+        for name in clients {
+            playback.latest.add_client(NodeId::Client(name.clone()));
+        }
+        playback.checkpoints = vec![playback.latest.clone()];
+        playback
     }
 
     /// A whole log at once.
@@ -165,6 +177,35 @@ impl Playback {
     /// Whether the event with this number broke something.
     pub fn is_broken_at(&self, seq: u64) -> bool {
         self.violations().binary_search_by_key(&seq, |broken| broken.seq).is_ok()
+    }
+
+    /// Whether the event refuses something, or breaks an invariant: what a lesson is about.
+    pub fn is_decisive(&self, index: usize) -> bool {
+        self.event(index).is_some_and(|event| {
+            fold::refusal(&event.kind).is_some() || self.is_broken_at(event.seq)
+        })
+    }
+
+    /// Where to come to rest when everything up to `cursor` has been shown: on the refusal,
+    /// or on the damage, if all that followed is its reply and a belief given up for it.
+    pub fn rest(&self, cursor: usize) -> usize {
+        let mut echoed = None;
+        for n in (1..=cursor.min(self.len())).rev() {
+            let Some(event) = self.event(n - 1) else { break };
+            if self.is_decisive(n - 1) {
+                let is_its_own =
+                    echoed.is_none_or(|request| event.request.as_ref() == Some(request));
+                return if is_its_own { n } else { cursor };
+            }
+            match (&event.kind, &event.request) {
+                (TraceKind::BeliefLost { .. }, _) => {}
+                (TraceKind::ReplyReceived { .. }, Some(request)) if echoed.is_none() => {
+                    echoed = Some(request);
+                }
+                _ => break,
+            }
+        }
+        cursor
     }
 
     /// The invariants that the log is about, each with the position of the first event

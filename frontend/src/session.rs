@@ -131,7 +131,7 @@ impl Drop for Engine {
 impl Session {
     /// A run of this script; `slug` is where its place is kept, empty for nowhere.
     pub(crate) fn new(slug: &str, script: Script) -> Self {
-        let playback = RwSignal::new(Playback::new(PRESET));
+        let playback = RwSignal::new(Playback::with_clients(PRESET, &script.cast.clients));
         let variant = RwSignal::new(script.default_variant().to_owned());
         let script = Rc::new(script);
         let mut engine = Engine::default();
@@ -180,6 +180,12 @@ impl Session {
             let starts = steps_in(log, &ids);
             starts.get(step).copied().unwrap_or(log.len())
         })
+    }
+
+    /// How many events are shown when the cursor has come to rest at the end of a step.
+    pub(crate) fn rest_of_step(self, step: usize) -> usize {
+        let end = self.end_of_step(step);
+        self.playback.with(|log| log.rest(end))
     }
 
     /// The question before a step, from 1.

@@ -303,7 +303,7 @@ impl<D: Driver + 'static> Runner<D> {
             Command::Pause(client) => {
                 let now_ms = self.driver.now_ms();
                 if !self.client_mut(client)?.pause(now_ms) {
-                    return Err(format!("{client} is paused already: resume it first"));
+                    return Err(format!("{client} is paused already: wake it first"));
                 }
             }
             Command::Resume(client) => self.resume(client)?,
@@ -327,7 +327,7 @@ impl<D: Driver + 'static> Runner<D> {
         start: bool,
     ) -> Result<Option<Outcome>, String> {
         if self.client_mut(client)?.paused_since_ms().is_some() {
-            return Err(format!("{client} is paused and does nothing: resume it first"));
+            return Err(format!("{client} is paused and does nothing: wake it first"));
         }
         self.flush(Some(client)).await?;
         if let Act::Check { lease } = act {
@@ -361,7 +361,7 @@ impl<D: Driver + 'static> Runner<D> {
 
     async fn finish(&mut self, client: &Label) -> Result<Outcome, String> {
         if self.client_mut(client)?.paused_since_ms().is_some() {
-            return Err(format!("{client} is paused and reads no reply: resume it first"));
+            return Err(format!("{client} is paused and reads no reply: wake it first"));
         }
         let oldest = self.flights.iter().find(|flight| flight.client == *client);
         let id = oldest.map(|flight| flight.id);

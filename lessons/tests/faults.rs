@@ -63,7 +63,7 @@ fn a_paused_client_reads_its_reply_when_it_resumes() {
 fn a_paused_client_does_nothing() {
     let error = run("pause A\nA acquire orders ttl=1h\n").err().unwrap();
     assert_eq!(error.line, 7);
-    assert!(error.problem.contains("resume it first"), "{error}");
+    assert!(error.problem.contains("wake it first"), "{error}");
 }
 
 #[test]

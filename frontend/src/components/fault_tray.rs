@@ -29,11 +29,14 @@ pub(crate) fn FaultTray(
             Err(error) => session.trouble.set(Some(Trouble::Refused(error.problem))),
         }
     });
+    let close = move || {
+        open.set(false);
+        super::tabs::focus("tray-button");
+    };
     let on_key = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Escape" {
             event.stop_propagation();
-            open.set(false);
-            super::tabs::focus("tray-button");
+            close();
         }
     };
     let node = NodeRef::<leptos::html::Section>::new();
@@ -59,7 +62,7 @@ pub(crate) fn FaultTray(
                     class="icon-button"
                     type="button"
                     aria-label="Close"
-                    on:click=move |_| open.set(false)
+                    on:click=move |_| close()
                 >
                     <Icon name="close" />
                 </button>

@@ -65,7 +65,8 @@ fn trouble_notice(session: Session, trouble: Trouble) -> AnyView {
             Some(("Run again live", step)),
         ),
         Trouble::Failed(problem) => {
-            ("red", "The run stopped.", problem, Some(("Start in a fresh lab", 0)))
+            let before = session.step.get_untracked().saturating_sub(1);
+            ("red", "The run stopped.", problem, Some(("Run again up to here", before)))
         }
         Trouble::Unexpected(check) => (
             "amber",
@@ -78,6 +79,8 @@ fn trouble_notice(session: Session, trouble: Trouble) -> AnyView {
         Trouble::Refused(problem) => ("amber", "Not possible now.", problem, None),
         Trouble::Quota(problem) => ("amber", "No lab on the server today.", problem, None),
     };
+    // A run that stopped cannot go on, and what says so stays.
+    let can_dismiss = kind != "red";
     let role = if kind == "red" { "alert" } else { "status" };
     view! {
         <div class="notice" data-kind=kind role=role data-testid="trouble">
@@ -98,14 +101,19 @@ fn trouble_notice(session: Session, trouble: Trouble) -> AnyView {
                         </button>
                     }
                 })}
-            <button
-                class="icon-button"
-                type="button"
-                aria-label="Dismiss"
-                on:click=move |_| session.trouble.set(None)
-            >
-                <Icon name="close" />
-            </button>
+            {can_dismiss
+                .then(|| {
+                    view! {
+                        <button
+                            class="icon-button"
+                            type="button"
+                            aria-label="Dismiss"
+                            on:click=move |_| session.trouble.set(None)
+                        >
+                            <Icon name="close" />
+                        </button>
+                    }
+                })}
         </div>
     }
     .into_any()

@@ -35,6 +35,9 @@ pub fn Transcript(
     /// The reader wants to go there.
     #[prop(into)]
     on_seek: Callback<usize>,
+    /// The transcript can be seen: what is hidden has no place to scroll to.
+    #[prop(into)]
+    is_shown: Signal<bool>,
 ) -> impl IntoView {
     let list = NodeRef::<Ol>::new();
     // The part moves in steps, so that most steps of the cursor leave it alone.
@@ -51,7 +54,7 @@ pub fn Transcript(
     Effect::new(move |_| {
         let here = cursor.get();
         lines.track();
-        if let Some(list) = list.get() {
+        if let (true, Some(list)) = (is_shown.get(), list.get()) {
             request_animation_frame(move || {
                 if here == 0 {
                     scroll::to_top(&list);

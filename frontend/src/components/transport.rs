@@ -33,7 +33,9 @@ pub(crate) fn Transport(
     let runs =
         Memo::new(move |_| session.stepping.get() && session.step.get() >= session.n_run.get());
     let next_label = move || {
-        if runs.get() {
+        if at_end.get() {
+            "Go on"
+        } else if runs.get() {
             "Running…"
         } else if waits.get() {
             "Predict first"
@@ -62,7 +64,7 @@ pub(crate) fn Transport(
                     data-testid="next"
                     data-running=move || runs.get().then_some("")
                     data-waits=move || waits.get().then_some("")
-                    aria-disabled=move || (at_end.get() || runs.get()).to_string()
+                    aria-disabled=move || runs.get().to_string()
                     on:click=move |_| on_next.run(())
                 >
                     <span>{next_label}</span>
@@ -100,6 +102,7 @@ pub(crate) fn Transport(
                 <button
                     class="button"
                     type="button"
+                    id="tray-button"
                     data-testid="break"
                     aria-expanded=move || tray.get().to_string()
                     aria-controls="fault-tray"
@@ -219,7 +222,7 @@ fn position(session: Session) -> f64 {
     if step > n_run {
         return step as f64 - 1.0;
     }
-    let (start, end) = (session.end_of_step(step - 1), session.end_of_step(step));
+    let (start, end) = (session.end_of_step(step - 1), session.rest_of_step(step));
     let done = session.cursor.get().saturating_sub(start) as f64;
     let share = if end > start { (done / (end - start) as f64).min(1.0) } else { 1.0 };
     step as f64 - 1.0 + share

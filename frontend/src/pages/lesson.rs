@@ -144,6 +144,8 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
 
     bring_into_sight(session, narrow);
     let scene = session.scene();
+    // What can be done by hand is done to the lab as it is now, whatever is being looked at.
+    let newest = Memo::new(move |_| session.playback.with(|log| log.scene_at(log.len())));
     let selected = RwSignal::new(None::<NodeId>);
     let chapters = chapters(session, &lesson);
     let crumb = view! {
@@ -202,7 +204,7 @@ fn Opened(lesson: Lesson, slug: String) -> impl IntoView {
                     <Panels session=session scene=scene selected=selected pane=pane />
                 </aside>
                 {move || {
-                    tray.get().then(|| view! { <FaultTray session=session scene=scene open=tray /> })
+                    tray.get().then(|| view! { <FaultTray session=session scene=newest open=tray /> })
                 }}
             </main>
             <Notices session=session />
@@ -291,6 +293,7 @@ fn Panels(
                 playback=session.playback
                 cursor=session.cursor
                 on_seek=move |n: usize| session.show_event(n)
+                is_shown=Signal::derive(move || !hidden("transcript"))
             />
         </div>
     }
@@ -301,6 +304,11 @@ fn next_or_ask(session: Session) {
     let step = session.step.get_untracked();
     if untrack(|| session.waits_for_answer(step)) {
         focus("question");
+        return;
+    }
+    if step > untrack(|| session.n_steps()) {
+        // The other rules, then the next lesson: whichever stands first.
+        prose::go_on();
         return;
     }
     session.next();

@@ -16,7 +16,9 @@ impl Scene {
         let index = self.cursor;
         self.cursor += 1;
         self.at_ms = self.at_ms.max(event.at_ms);
-        self.spotlight = Some(event.clone());
+        self.has_begun |= matches!(event.kind, TraceKind::RequestSent { .. })
+            || matches!(&event.kind, TraceKind::Noted { text } if text.starts_with("step: "));
+        self.spotlight = self.has_begun.then(|| event.clone());
         self.messages.retain(|message| !is_stale(message, index));
         match &event.node {
             NodeId::Lab => self.apply_lab(event),
@@ -47,16 +49,21 @@ impl Scene {
     fn client_mut(&mut self, node: &NodeId) -> &mut Client {
         let position = self.clients.iter().position(|client| client.node == *node);
         let position = position.unwrap_or_else(|| {
-            self.clients.push(Client {
-                node: node.clone(),
-                activity: Activity::Idle,
-                woke: None,
-                beliefs: Vec::new(),
-                reads: Vec::new(),
-            });
+            self.add_client(node.clone());
             self.clients.len() - 1
         });
         &mut self.clients[position]
+    }
+
+    /// Puts a client on the stage.
+    pub(super) fn add_client(&mut self, node: NodeId) {
+        self.clients.push(Client {
+            node,
+            activity: Activity::Idle,
+            woke: None,
+            beliefs: Vec::new(),
+            reads: Vec::new(),
+        });
     }
 
     fn apply_client(&mut self, index: usize, event: &TraceEvent) {

@@ -356,6 +356,8 @@ pub struct Scene {
     /// What the spotlighted event broke, one sentence each.
     pub broken: Vec<String>,
     pub(super) preset: Preset,
+    /// Somebody has asked for something: what is set up before is no event to look at.
+    pub(super) has_begun: bool,
 }
 
 impl Scene {
@@ -370,6 +372,7 @@ impl Scene {
             messages: Vec::new(),
             broken: Vec::new(),
             preset,
+            has_begun: false,
         }
     }
 

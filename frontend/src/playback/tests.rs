@@ -44,6 +44,26 @@ fn a_paused_holder_goes_on_believing() {
 }
 
 #[test]
+fn the_cursor_rests_on_what_decided() {
+    let mut lab = paused_holder("strict");
+    lab.ask("A", "resource/ledger", write("balance", 95, 1));
+    let log = playback(&lab);
+    let refused = (0..log.len()).rev().find(|index| log.is_decisive(*index)).expect("a refusal");
+    let TraceKind::WriteRefused { .. } = &log.event(refused).expect("an event").kind else {
+        panic!("the write is what was refused last")
+    };
+    assert!(refused + 1 < log.len(), "its reply came after it");
+    assert_eq!(log.rest(log.len()), refused + 1);
+    assert_eq!(log.rest(refused + 1), refused + 1);
+    assert_eq!(log.rest(refused), refused, "not yet refused");
+    // Whatever else happens takes the cursor along.
+    lab.world.advance(3_600_000);
+    let log = playback(&lab);
+    assert!(matches!(log.event(log.len() - 1).expect("one").kind, TraceKind::LeaseExpired { .. }));
+    assert_eq!(log.rest(log.len()), log.len());
+}
+
+#[test]
 fn a_lease_is_over_before_anybody_wrote_it_down() {
     let mut lab = Rehearsal::new(Preset::Repaired);
     lab.ask("A", "lease/orders", acquire("A", 2000));

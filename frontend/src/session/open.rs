@@ -109,9 +109,9 @@ impl Session {
         let step = step.min(self.n_steps() + 1);
         self.step.set(step);
         if step < n_run {
-            self.jump(untrack(|| self.end_of_step(step)));
+            self.jump_to_end(untrack(|| self.end_of_step(step)));
         } else {
-            self.jump(usize::MAX);
+            self.jump_to_end(usize::MAX);
         }
         if was_running && step == n_run && step > 0 {
             self.trouble.set(Some(Trouble::CutOff(step)));
@@ -139,7 +139,7 @@ impl Session {
         });
         self.mode.set(Mode::Starting);
         self.link.set(Link::Connecting);
-        self.playback.set(Playback::new(PRESET));
+        self.playback.set(Playback::with_clients(PRESET, &self.cast().clients));
         self.cursor.set(0);
         self.heading.set(Heading::Newest);
         self.step.set(0);

@@ -29,6 +29,7 @@ impl Session {
             self.skip();
             return;
         }
+        self.leave_rest();
         let step = self.step.get_untracked() + 1;
         let n_steps = untrack(|| self.n_steps());
         if step > n_steps + 1 {
@@ -44,7 +45,11 @@ impl Session {
         if self.stepping.get_untracked() || self.mode.get_untracked() == Mode::Starting {
             return;
         }
-        if self.trouble.with_untracked(|trouble| *trouble == Some(Trouble::Expired)) {
+        // What follows would be about things that did not happen.
+        let is_over = |trouble: &Option<Trouble>| {
+            matches!(trouble, Some(Trouble::Expired | Trouble::Failed(_)))
+        };
+        if self.trouble.with_untracked(is_over) {
             return;
         }
         // The question of the open step is still to be answered.
@@ -78,7 +83,7 @@ impl Session {
             return;
         }
         self.open_step(step);
-        self.jump(untrack(|| self.end_of_step(step.min(n_steps))));
+        self.jump_to_end(untrack(|| self.end_of_step(step.min(n_steps))));
     }
 
     /// To the newest event, and the step that is going on.
@@ -118,9 +123,8 @@ impl Session {
         if playing {
             self.play_on();
         } else {
-            let cursor = self.cursor.get_untracked();
-            if cursor < self.playback.with_untracked(Playback::len) {
-                self.jump(cursor);
+            if untrack(|| self.is_walking()) {
+                self.jump(self.cursor.get_untracked());
             }
         }
     }
@@ -145,9 +149,8 @@ impl Session {
             self.playing.set(false);
             return;
         }
-        let end = untrack(|| self.end_of_step(step));
-        if self.cursor.get_untracked() < end {
-            self.walk_to(end);
+        if self.cursor.get_untracked() < untrack(|| self.rest_of_step(step)) {
+            self.walk_to(untrack(|| self.end_of_step(step)));
         } else {
             self.next();
         }
@@ -155,11 +158,16 @@ impl Session {
 
     fn open_step(self, step: usize) {
         self.step.set(step);
+        self.forget_refusal();
+        self.note_progress();
+        self.keep_place();
+    }
+
+    /// What was not possible is no longer what was asked for last.
+    fn forget_refusal(self) {
         if self.trouble.with_untracked(|t| matches!(t, Some(Trouble::Refused(_)))) {
             self.trouble.set(None);
         }
-        self.note_progress();
-        self.keep_place();
     }
 
     fn note_progress(self) {
@@ -288,6 +296,7 @@ impl Session {
             self.engine.update_value(|engine| engine.queue.push(command));
             return;
         };
+        self.leave_rest();
         self.heading.set(Heading::Newest);
         spawn_local(async move {
             let done = runner.perform(command).await;
@@ -300,8 +309,9 @@ impl Session {
                 return;
             }
             self.busy.set(false);
-            if let Err(error) = done {
-                self.trouble.set(Some(Trouble::Refused(error.problem)));
+            match done {
+                Err(error) => self.trouble.set(Some(Trouble::Refused(error.problem))),
+                Ok(_) => self.forget_refusal(),
             }
             self.drain();
         });
@@ -315,6 +325,7 @@ impl Session {
         let Some((generation, mut runner)) = self.take_runner() else {
             return Err("busy".to_owned());
         };
+        self.leave_rest();
         self.heading.set(Heading::Newest);
         let done = runner.perform(command).await;
         if !self.is_current(generation) {

@@ -123,9 +123,10 @@ impl Desk<'_> {
     fn token(&self, lease: &Name, token: Option<&Value>) -> Result<FencingToken, String> {
         let Some(value) = token else {
             let name = self.client.name();
-            return self.client.token(lease).ok_or_else(|| {
-                format!("{name} was never granted {lease}: let it acquire, or add token=0")
-            });
+            return self
+                .client
+                .token(lease)
+                .ok_or_else(|| format!("{name} was never granted {lease}: let it acquire first"));
         };
         let number = u64::try_from(self.number(value)?);
         number

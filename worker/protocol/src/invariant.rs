@@ -341,7 +341,8 @@ impl Checkers {
         if let Some(other) =
             other.filter(|other| *other != event.node && !self.sealed.contains(other))
         {
-            let sentence = format!("{} wrote {key}, which {other} still serves.", event.node);
+            let sentence =
+                format!("{} wrote {key}, which {} still serves.", event.node.name(), other.name());
             self.broken(Invariant::OneShardPerKey, event, sentence);
         }
     }

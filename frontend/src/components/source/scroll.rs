@@ -19,6 +19,22 @@ pub(crate) fn into_view(list: &Element, selector: &str) {
     scroller.set_scroll_top(scroller.scroll_top() + by as i32);
 }
 
+/// Scrolls so that the box around `element` begins with it, or the page if that is the box.
+pub(crate) fn begin_with(element: &Element) {
+    let Some(scroller) = scroller_of(element) else {
+        element.scroll_into_view();
+        return;
+    };
+    let (room, wanted) = (scroller.get_bounding_client_rect(), element.get_bounding_client_rect());
+    let by = wanted.top() - room.top() - MARGIN / 2.0;
+    let options = web_sys::ScrollToOptions::new();
+    options.set_top(f64::from(scroller.scroll_top()) + by);
+    if !crate::session::prefers_reduced_motion() {
+        options.set_behavior(web_sys::ScrollBehavior::Smooth);
+    }
+    scroller.scroll_to_with_scroll_to_options(&options);
+}
+
 /// Scrolls the box around `list` to its beginning.
 pub(crate) fn to_top(list: &Element) {
     if let Some(scroller) = scroller_of(list) {

@@ -6,12 +6,14 @@ use leptos::prelude::*;
 use lessons::catalogue::Entry;
 use lessons::lesson::Lesson;
 use protocol::trace::TraceKind;
+use wasm_bindgen::JsCast as _;
 
 use crate::api;
 use crate::arrival::arrival;
 use crate::components::icon::Icon;
 use crate::components::prediction::PredictionCard;
 use crate::components::rejection_card::RejectionCard;
+use crate::components::source::scroll;
 use crate::explain;
 use crate::session::{Mode, Session, Start, Trouble};
 
@@ -167,7 +169,13 @@ fn step_page(
                 && is_known
                 && let Some(card) = node.get()
             {
-                gloo_timers::callback::Timeout::new(60, move || into_sight(&card)).forget();
+                gloo_timers::callback::Timeout::new(60, move || {
+                    scroll::begin_with(&card);
+                    let options = web_sys::FocusOptions::new();
+                    options.set_prevent_scroll(true);
+                    let _ = card.focus_with_options(&options);
+                })
+                .forget();
             }
             is_known
         });
@@ -196,22 +204,13 @@ fn step_page(
     .into_any()
 }
 
-fn into_sight(card: &web_sys::Element) {
-    let options = web_sys::ScrollIntoViewOptions::new();
-    options.set_block(web_sys::ScrollLogicalPosition::Start);
-    if !crate::session::prefers_reduced_motion() {
-        options.set_behavior(web_sys::ScrollBehavior::Smooth);
-    }
-    card.scroll_into_view_with_scroll_into_view_options(&options);
-}
-
 /// The outcome of the last request of a step, once the cursor has seen it.
 fn outcome_of(session: Session, step: usize) -> Option<String> {
     if session.n_run.get() < step || (session.stepping.get() && session.n_run.get() == step) {
         return None;
     }
     let (start, end) = (session.end_of_step(step - 1), session.end_of_step(step));
-    if session.cursor.get() < end {
+    if session.cursor.get() < session.rest_of_step(step) {
         return None;
     }
     session.playback.with(|log| {
@@ -280,10 +279,23 @@ fn Violations(session: Session, step: usize) -> impl IntoView {
     view! {
         <For each=move || broken.get() key=|one| (one.0, one.1) let:one>
             <section class="card broken" data-testid="broken">
-                <h3>"Broken: " {one.1}</h3>
+                <h3>"No longer true: " {one.1}</h3>
                 <p>{one.2.clone()}</p>
             </section>
         </For>
+    }
+}
+
+/// To what comes after the lesson: the first way on that the debrief offers, into sight and
+/// ready to be taken with one more press.
+pub(super) fn go_on() {
+    let document = web_sys::window().and_then(|window| window.document());
+    let found = document.and_then(|document| {
+        document.query_selector(".actions button, .next-lesson a").ok().flatten()
+    });
+    if let Some(way) = found.and_then(|way| way.dyn_into::<web_sys::HtmlElement>().ok()) {
+        scroll::begin_with(&way);
+        let _ = way.focus();
     }
 }
 
