@@ -134,7 +134,7 @@ export class LessonPage {
   async settled() {
     await this.page.waitForFunction(() => {
       const next = document.querySelector("[data-testid=next]");
-      return next && next.dataset.running === undefined;
+      return next && next.dataset.running === undefined && next.dataset.walking === undefined;
     });
   }
 

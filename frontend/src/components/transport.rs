@@ -63,6 +63,7 @@ pub(crate) fn Transport(
                     type="button"
                     data-testid="next"
                     data-running=move || runs.get().then_some("")
+                    data-walking=move || session.is_walking().then_some("")
                     data-waits=move || waits.get().then_some("")
                     aria-disabled=move || runs.get().to_string()
                     on:click=move |_| on_next.run(())

@@ -43,6 +43,12 @@ pub(super) fn Catalogue() -> impl IntoView {
     view! {
         <section class="catalogue" aria-labelledby="catalogue-title">
             <h2 id="catalogue-title" class="serif">"The course"</h2>
+            <p class="soft">
+                "Each lesson takes a claim of a paper, or a hole in its published code, and lets \
+                 you replay it on the real objects: "
+                <cite>"The Leader You Never Elected"</cite>
+                ", cited as L."
+            </p>
             {body}
         </section>
     }

@@ -195,7 +195,7 @@ fn Verdict(story: Story) -> impl IntoView {
     };
     let waiting = move || match story.act.get() {
         Act::Opening => "Setting up a fresh lab…",
-        Act::Works => "A holds the lease and renews it every two seconds.",
+        Act::Works => "A holds the lease and renews it every few seconds.",
         Act::Paused => "A is paused and renews nothing. Its lease runs out.",
         Act::Waits => "B was refused: A's lease has still some time to run. B waits.",
         Act::Entered => {
@@ -239,7 +239,7 @@ fn Verdict(story: Story) -> impl IntoView {
                 Some(Ending::Lost) => {
                     view! {
                         <p>
-                            <b>"B’s 20 are gone."</b>
+                            <b>"B's 20 are gone."</b>
                             " A wrote under an old token, and nothing stopped it: A had no way to know, and nobody else looked."
                         </p>
                         {button("Again, with the fence on", true, true)}
@@ -250,11 +250,20 @@ fn Verdict(story: Story) -> impl IntoView {
                     view! {
                         <p>
                             <b>"Fenced."</b>
-                            " A’s token is below the mark that B has left, so the ledger refused the write. The ledger looked at a number, not at a clock."
+                            " A's token is below the mark that B has left, so the ledger refused the write. The ledger looked at a number, not at a clock."
                         </p>
-                        <a class="button primary" href="#catalogue-title" rel="external">
-                            "So are we safe now?"
-                        </a>
+                        <p>
+                            <b>"So are we safe now? "</b>
+                            "Not yet. "
+                            <a href="/lessons/06-before-the-first-write">
+                                "A stale write that comes before B's first"
+                            </a>
+                            " still gets in, and so does "
+                            <a href="/lessons/07-renewal-is-not-acquisition">
+                                "a holder that wakes and renews"
+                            </a>
+                            "."
+                        </p>
                         {button("Again, without", false, false)}
                     }
                         .into_any()

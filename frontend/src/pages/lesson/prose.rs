@@ -88,7 +88,8 @@ fn introduction(session: Session, lesson: &Arc<Lesson>) -> AnyView {
             <Icon name="next" />
         </button>
         <p class="small soft">
-            {(!paper.is_empty()).then(|| format!("Paper: {paper}. "))}
+            {(!paper.is_empty())
+                .then(|| view! { <cite>"The Leader You Never Elected"</cite> {format!(" (L): {paper}. ")} })}
             "Or press the right arrow key; "
             <kbd class="key">"?"</kbd>
             " lists all keys."
@@ -160,8 +161,16 @@ fn step_page(
         let prediction = prose.prediction(&id)?.clone();
         let (known, question) = (id.clone(), id);
         let chosen = Memo::new(move |_| session.answers.read().get(&known).copied());
-        let answer = Callback::new(move |option: usize| session.answer(&question, option));
         let node = NodeRef::<leptos::html::Div>::new();
+        let answer = Callback::new(move |option: usize| {
+            // Before the button that has the focus goes away.
+            if let Some(card) = node.get_untracked() {
+                let options = web_sys::FocusOptions::new();
+                options.set_prevent_scroll(true);
+                let _ = card.focus_with_options(&options);
+            }
+            session.answer(&question, option);
+        });
         Effect::new(move |before: Option<bool>| {
             let is_known = outcome.get().is_some();
             // The verdict has just come: what it says, and why, into sight.
@@ -169,13 +178,7 @@ fn step_page(
                 && is_known
                 && let Some(card) = node.get()
             {
-                gloo_timers::callback::Timeout::new(60, move || {
-                    scroll::begin_with(&card);
-                    let options = web_sys::FocusOptions::new();
-                    options.set_prevent_scroll(true);
-                    let _ = card.focus_with_options(&options);
-                })
-                .forget();
+                gloo_timers::callback::Timeout::new(60, move || scroll::begin_with(&card)).forget();
             }
             is_known
         });
