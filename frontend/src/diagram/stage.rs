@@ -2,7 +2,7 @@
 //!
 //! Wide: clients left, leases above, stores and shards right behind their fences. Narrow:
 //! leases, clients and stores one below the other. Units are pixels of the drawing; the
-//! component scales the drawing up on large screens ([`Layout::zoom`]), never down.
+//! component scales the drawing up on large screens and down on low ones ([`Layout::zoom`]).
 
 use protocol::ids::{NodeId, ObjectKind};
 
@@ -11,6 +11,8 @@ use crate::playback::{Object, Resource, Scene};
 
 /// Below this width the parts stand one below the other.
 const NARROW_BELOW: f64 = 560.0;
+/// The drawing is never smaller than this share: before it has been measured it has no size.
+const ZOOM_MIN: f64 = 0.4;
 /// Size of the smallest text.
 pub const TEXT_MIN: f64 = 11.0;
 
@@ -98,35 +100,38 @@ impl Layout {
     }
 }
 
-/// Whether the parts stand one below the other: each further lease needs its own room.
-fn is_narrow(scene: &Scene, width: f64) -> bool {
-    let n_more = scene.leases().count().saturating_sub(1) as f64;
-    width < NARROW_BELOW + n_more * 170.0
-}
-
-/// Height that the scene needs at this width, in pixels of the screen.
-pub fn height_min(scene: &Scene, width: f64) -> f64 {
+/// The least width and height of the drawing with its parts side by side: each further
+/// lease needs its own room.
+fn wide_min(scene: &Scene) -> (f64, f64) {
     let n_leases = scene.leases().count();
     let n_stores = scene.objects.len() - n_leases;
-    if !is_narrow(scene, width) {
-        let clients = scene.clients.len() as f64 * 112.0 + 24.0;
-        let store_room = if n_stores > 2 { 158.0 } else { 190.0 };
-        let stores = n_stores as f64 * store_room + if n_leases > 0 { 96.0 } else { 24.0 };
-        return clients.max(stores).max(360.0);
-    }
+    let clients = scene.clients.len() as f64 * 112.0 + 24.0;
+    let store_room = if n_stores > 2 { 158.0 } else { 190.0 };
+    let stores = n_stores as f64 * store_room + if n_leases > 0 { 96.0 } else { 24.0 };
+    let width = NARROW_BELOW + n_leases.saturating_sub(1) as f64 * 170.0;
+    (width, clients.max(stores).max(360.0))
+}
+
+/// The least height of the drawing with its parts one below the other.
+fn narrow_min(scene: &Scene) -> f64 {
+    let n_leases = scene.leases().count();
+    let n_stores = scene.objects.len() - n_leases;
     let leases = if n_leases > 0 { 168.0 } else { 16.0 };
     let clients = if scene.clients.is_empty() { 0.0 } else { 160.0 };
     leases + clients + n_stores as f64 * 168.0 + 20.0
 }
 
-/// Places everything into so many pixels of the screen.
+/// Places everything into so many pixels of the screen; nothing is ever cut off.
 pub fn layout(scene: &Scene, screen_width: f64, screen_height: f64) -> Layout {
-    let screen_height = screen_height.max(height_min(scene, screen_width));
-    if is_narrow(scene, screen_width) {
-        return narrow(scene, screen_width, screen_height);
+    let (wide_w, wide_h) = wide_min(scene);
+    let as_wide = (screen_width / wide_w).min(screen_height / wide_h);
+    let as_narrow = (screen_height / narrow_min(scene)).min(1.0);
+    if screen_width < wide_w && as_narrow >= as_wide.min(1.0) {
+        let zoom = as_narrow.max(ZOOM_MIN);
+        return narrow(scene, screen_width / zoom, screen_height / zoom, zoom);
     }
-    let need = height_min(scene, screen_width);
-    let zoom = (screen_width / 760.0).min(screen_height / need.max(430.0)).clamp(1.0, 1.6);
+    let roomy = (screen_width / 760.0).min(screen_height / wide_h.max(430.0)).clamp(1.0, 1.6);
+    let zoom = roomy.min(as_wide).max(ZOOM_MIN);
     wide(scene, screen_width / zoom, screen_height / zoom, zoom)
 }
 
@@ -192,12 +197,12 @@ fn wide(scene: &Scene, width: f64, height: f64, zoom: f64) -> Layout {
     Layout { is_narrow: false, width, height, zoom, nodes }
 }
 
-fn narrow(scene: &Scene, width: f64, height: f64) -> Layout {
+fn narrow(scene: &Scene, width: f64, height: f64, zoom: f64) -> Layout {
     let mut nodes = Vec::new();
     let leases = nodes_of(scene, |kind| kind == ObjectKind::Lease);
     let stores = nodes_of(scene, |kind| kind != ObjectKind::Lease);
     let clients = client_nodes(scene);
-    let spare = (height - height_min(scene, width)).clamp(0.0, 120.0) / 3.0;
+    let spare = (height - narrow_min(scene)).clamp(0.0, 120.0) / 3.0;
     let mut y = 0.0;
     if !leases.is_empty() {
         let n = leases.len() as f64;
@@ -226,7 +231,7 @@ fn narrow(scene: &Scene, width: f64, height: f64) -> Layout {
         nodes.push(Placed { node, frame });
         y += 168.0;
     }
-    Layout { is_narrow: true, width, height, zoom: 1.0, nodes }
+    Layout { is_narrow: true, width, height, zoom, nodes }
 }
 
 /// One fence as it stands before a store.

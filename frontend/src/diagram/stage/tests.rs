@@ -31,10 +31,14 @@ fn shards() -> Rehearsal {
 fn nothing_overlaps_and_nothing_sticks_out() {
     for lab in [paused_holder("strict"), crowd(), shards()] {
         let log = Playback::of(Preset::Repaired, lab.world.log().to_vec());
-        for (width, height) in [(728.0, 500.0), (390.0, 480.0), (1100.0, 700.0), (560.0, 380.0)] {
+        let desks = [(728.0, 500.0), (390.0, 480.0), (1100.0, 700.0), (560.0, 380.0)];
+        let low = [(456.0, 300.0), (520.0, 290.0), (660.0, 240.0)];
+        for (width, height) in desks.into_iter().chain(low) {
             for cursor in 0..=log.len() {
                 let scene = log.scene_at(cursor);
                 let layout = layout(&scene, width, height);
+                assert!(layout.height * layout.zoom <= height + 0.1, "{width} {height}");
+                assert!(layout.width * layout.zoom <= width + 0.1, "{width} {height}");
                 for (nth, one) in layout.nodes.iter().enumerate() {
                     let frame = one.frame;
                     assert!(
