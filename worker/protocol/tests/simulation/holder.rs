@@ -162,7 +162,10 @@ impl Actor for Holder {
             | Answer::Reply { reply: Reply::Lease(LeaseReply::Queued { .. }), .. } => return,
             Answer::Reply { reply: Reply::Lease(reply), .. } => self.hear_lease(reply),
             Answer::Reply { reply: Reply::Resource(reply), .. } => self.hear_resource(reply),
-            Answer::Reply { reply: Reply::Shard(_), .. } => {}
+            Answer::Reply {
+                reply: Reply::Shard(_) | Reply::Account(_) | Reply::Transaction(_),
+                ..
+            } => {}
         }
         self.waits_for = None;
     }

@@ -182,13 +182,15 @@ impl Lab {
             5 => Control::Faults(vec![Fault {
                 message: "*".to_owned(),
                 from: None,
+                to: None,
+                reply: false,
                 action: FaultAction::SlowStore,
                 delay_ms: Some(500),
                 times: Some(1),
             }]),
             0 | 1 => {
                 let at = CrashPoint::ALL[self.draw.below(4) as usize];
-                Control::Crash(Crash { at, stay_down: self.draw.chance(20) })
+                Control::Crash(Crash { at, stay_down: self.draw.chance(20), n: None })
             }
             2 => Control::Restart,
             3 => {
