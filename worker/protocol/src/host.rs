@@ -298,7 +298,9 @@ impl<M: Machine> Host<M> {
         let n_messages = self.record.outbox.len();
         let before = (self.record.lamport, self.record.local_seq);
         self.push(now_ms, None, TraceKind::AlarmFired { forced }, None, &mut turn);
-        self.step(now_ms, None, M::tick(), &mut turn);
+        let input = if forced { M::forced_tick() } else { M::tick() };
+        self.step(now_ms, None, input, &mut turn);
+        turn.reply = None;
         // An alarm that changed nothing is not worth a line: it came early, or twice.
         if !forced && turn.events.len() == position + 1 {
             turn.events.truncate(position);

@@ -63,6 +63,8 @@ pub enum AccountInput {
     Undelivered(Name),
     /// Time has passed.
     Tick,
+    /// A person rings: every hold in doubt is asked about, due or not.
+    InquireNow,
 }
 
 /// What the account answers.
@@ -222,6 +224,10 @@ impl Machine for Account {
         AccountInput::Tick
     }
 
+    fn forced_tick() -> AccountInput {
+        AccountInput::InquireNow
+    }
+
     fn received(from: &NodeId, message: Message) -> Option<AccountInput> {
         let NodeId::Object(ObjectKind::Transaction, name) = from else { return None };
         Some(AccountInput::Received(name.clone(), message))
@@ -246,7 +252,8 @@ impl Machine for Account {
                     hold.last_error = Some("the coordinator could not be reached".to_owned());
                 }
             }
-            AccountInput::Tick => self.tick_holds(now_ms, &mut out),
+            AccountInput::Tick => self.tick_holds(now_ms, now_ms, &mut out),
+            AccountInput::InquireNow => self.tick_holds(now_ms, u64::MAX, &mut out),
         }
         if self.record != before {
             effects.push(Effect::Persist(self.record.clone()));
@@ -547,10 +554,10 @@ impl Account {
         if self.rules.ask_coordinator { hold.inquire_at_ms } else { None }
     }
 
-    fn tick_holds(&mut self, now_ms: u64, out: &mut Out) {
+    fn tick_holds(&mut self, now_ms: u64, due_by_ms: u64, out: &mut Out) {
         let is_over = |hold: &Hold| hold.forget_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
         self.record.holds.retain(|_, hold| !is_over(hold));
-        let is_due = |hold: &Hold| self.inquiry_due(hold).is_some_and(|at_ms| at_ms <= now_ms);
+        let is_due = |hold: &Hold| self.inquiry_due(hold).is_some_and(|at_ms| at_ms <= due_by_ms);
         let due: Vec<_> = self
             .record
             .in_doubt()

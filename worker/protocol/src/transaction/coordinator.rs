@@ -201,6 +201,10 @@ impl Machine for TxnCoordinator {
         TxnInput::Tick
     }
 
+    fn forced_tick() -> TxnInput {
+        TxnInput::Recover
+    }
+
     fn received(from: &NodeId, message: Message) -> Option<TxnInput> {
         let NodeId::Object(ObjectKind::Account, name) = from else { return None };
         Some(TxnInput::Received(name.clone(), message))

@@ -3,7 +3,7 @@
 use protocol::control::{
     Alarm, AlarmAction, Control, ControlReply, Crash, Fault, FaultAction, OutboxAction,
 };
-use protocol::host::{Envelope, Unavailable};
+use protocol::host::Envelope;
 use protocol::ids::NodeId;
 use protocol::invariant::{Invariant, check};
 use protocol::object::{Reply, Request};
@@ -82,9 +82,12 @@ impl Bank {
         }
     }
 
-    /// The message that waits at `from` and reads like this: `t1 > a: prepare -50`.
+    /// The message that waits at `from` and reads like this: `t1 > a: prepare -50`; with
+    /// ` @2` the second that does.
     fn find(&self, line: &str) -> (NodeId, u64) {
         let (ends, summary) = line.split_once(": ").expect("ends: summary");
+        let (summary, which) = summary.split_once(" @").unwrap_or((summary, "1"));
+        let which: usize = which.parse().expect("a number");
         let (from, to) = ends.split_once(" > ").expect("from > to");
         let place = |name: &str| {
             let kind = if name.starts_with('t') { "transaction" } else { "account" };
@@ -94,7 +97,7 @@ impl Bank {
         let is_it = |one: &&protocol::host::Outgoing| {
             one.held && one.to == place(to) && one.body.summary() == summary
         };
-        let found = waiting.iter().find(is_it);
+        let found = waiting.iter().filter(is_it).nth(which - 1);
         let lines: Vec<_> = waiting.iter().map(|one| format!("{}: {}", one.to, one.body)).collect();
         let found = found.unwrap_or_else(|| panic!("no {line:?} in {lines:?}"));
         (place(from), found.id)
@@ -110,7 +113,7 @@ impl Bank {
     pub fn deliver(&mut self, lines: &[&str]) {
         for line in lines {
             self.act(line, OutboxAction::Deliver);
-            self.world.advance(6);
+            self.world.advance(30);
         }
     }
 
@@ -220,5 +223,3 @@ impl Bank {
         self.world.log().iter().filter(|event| is_it(&event.kind)).count()
     }
 }
-
-pub const DOWN: Unavailable = Unavailable::Down;
