@@ -14,6 +14,7 @@ pub mod claims;
 pub mod client;
 pub mod shards;
 pub mod system;
+pub mod two_phase;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
