@@ -165,6 +165,8 @@ pub(crate) async fn operate(
         ObjectKind::Lease => Reply::Lease(json::<LeaseReply>(response).await?),
         ObjectKind::Resource => Reply::Resource(json::<FenceReply>(response).await?),
         ObjectKind::Shard => Reply::Shard(json::<ShardReply>(response).await?),
+        ObjectKind::Account => Reply::Account(json::<AccountReply>(response).await?),
+        ObjectKind::Transaction => Reply::Transaction(json::<TxnReply>(response).await?),
     };
     Ok(Answer::Reply { reply, lamport })
 }

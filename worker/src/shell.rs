@@ -18,11 +18,13 @@ use std::rc::Rc;
 use js_sys::Promise;
 use protocol::control::{Control, ControlReply, Delivery};
 use protocol::host::{Envelope, Host, HostRecord, Turn, Unavailable};
-use protocol::ids::NodeId;
+use protocol::ids::{Name, NodeId};
 use protocol::machine::Machine;
 use protocol::object::Addressed;
 use protocol::rules::Rules;
-use protocol::trace::{CrashPoint, DeliveryMode, MessageId};
+use protocol::trace::{CrashPoint, DeliveryMode, MessageId, ObjectRecord};
+use protocol::transaction::account::Hold;
+use protocol::transaction::coordinator::TxnLeg;
 use serde_json::json;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
@@ -345,10 +347,13 @@ impl<M: Addressed + 'static> Shell<M> {
             let rules = host.rules.entries().into_iter();
             let rules: serde_json::Map<_, _> =
                 rules.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            let record = M::traced(loaded.host.machine().record());
+            let in_doubt = in_doubt(&record, glue::now_ms());
             Ok(json!({
                 "kind": M::KIND,
                 "name": loaded.host.node().name(),
-                "record": M::traced(loaded.host.machine().record()),
+                "record": record,
+                "in_doubt": in_doubt,
                 "rules": rules,
                 "incarnation": host.incarnation,
                 "down": host.down,
@@ -405,4 +410,40 @@ fn rehearse<M: Machine>(node: &NodeId, control: &Control) -> Result<(), Problem>
     let mut host = Host::<M>::restore(node.clone(), record, None);
     let acted = host.control(0, control.clone());
     acted.map(|_| ()).map_err(|refused| Problem::Malformed(refused.0))
+}
+
+/// Who waits for whom, since when: of an account its holds, of a transaction its open legs.
+fn in_doubt(record: &ObjectRecord, now_ms: u64) -> Vec<serde_json::Value> {
+    match record {
+        ObjectRecord::Account(account) => {
+            let doubt = |(txn, hold): (&Name, &Hold)| {
+                json!({
+                    "coordinator": format!("transaction/{txn}"),
+                    "delta": hold.delta,
+                    "age_ms": now_ms.saturating_sub(hold.since_ms),
+                    "attempts": hold.n_inquiries,
+                    "last_error": hold.last_error,
+                })
+            };
+            account.in_doubt().map(doubt).collect()
+        }
+        ObjectRecord::Transaction(txn) if txn.next_attempt_at_ms.is_some() || txn.is_mixed() => {
+            let is_open = |leg: &&TxnLeg| leg.mixed || !txn.acked.contains(&leg.account);
+            let doubt = |leg: &TxnLeg| {
+                json!({
+                    "account": leg.account,
+                    "delta": leg.delta,
+                    "age_ms": now_ms.saturating_sub(txn.since_ms),
+                    "attempts": txn.attempts,
+                    "last_error": leg.last_error,
+                    "mixed": leg.mixed,
+                })
+            };
+            txn.legs.iter().filter(is_open).map(doubt).collect()
+        }
+        ObjectRecord::Transaction(_)
+        | ObjectRecord::Lease(_)
+        | ObjectRecord::Resource(_)
+        | ObjectRecord::Shard(_) => Vec::new(),
+    }
 }

@@ -13,12 +13,14 @@ use crate::diagram::stage::{self as geometry, Layout};
 use crate::narration;
 use crate::playback::Scene;
 
+mod account;
 mod client;
 mod lease;
 mod messages;
 pub(crate) mod observe;
 mod resource;
 mod shard;
+mod transaction;
 mod verdict;
 
 /// What every node of the stage needs.
@@ -184,6 +186,12 @@ fn Node(node: NodeId, context: Context) -> impl IntoView {
         }
         NodeId::Object(ObjectKind::Shard, _) => {
             view! { <shard::ShardNode node=node.clone() context frame /> }.into_any()
+        }
+        NodeId::Object(ObjectKind::Account, _) => {
+            view! { <account::AccountNode node=node.clone() context frame /> }.into_any()
+        }
+        NodeId::Object(ObjectKind::Transaction, _) => {
+            view! { <transaction::TransactionNode node=node.clone() context frame /> }.into_any()
         }
         NodeId::Lab => ().into_any(),
     };

@@ -136,7 +136,21 @@ fn write_once_decision_off_decides_twice() {
     let plan = Transfer { n_crashes: 0, n_rings: 0, ..repaired(2) };
     let plan = without("write_once_decision", plan);
     check_broken(plan.clone(), &DECIDED_TWICE, 14_533);
-    check_schedule(plan, Claim::SameTold, "");
+    check_schedule(
+        plan,
+        Claim::SameTold,
+        "
+        a caller runs it
+        a caller runs it
+        arrives: prepare +10 to a in round 1
+        arrives: prepare +10 to a in round 2
+        arrives: prepare -10 to b in round 1
+        fails: prepare -10 to b in round 2
+        arrives: yes from a
+        arrives: yes from a
+        arrives: yes from b
+    ",
+    );
 }
 
 #[test]
