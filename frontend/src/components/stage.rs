@@ -258,6 +258,23 @@ fn accessible_name(scene: &Scene, node: &NodeId) -> String {
             let sealed = if shard.sealed { ", sealed" } else { "" };
             format!("number {}, map {}{sealed}", shard.number, shard.map_epoch)
         }
+        Object::Account(account) => match account.record.balance {
+            None => "not opened yet".to_owned(),
+            Some(balance) => {
+                let waits = account.record.in_doubt().map(|(txn, _)| txn.as_str());
+                let waits: Vec<_> = waits.collect();
+                let doubt = match waits.is_empty() {
+                    true => String::new(),
+                    false => format!(", in doubt about {}", waits.join(" and ")),
+                };
+                let available = account.record.available();
+                format!("balance {balance}, available {available}{doubt}")
+            }
+        },
+        Object::Transaction(txn) => {
+            let phase = txn.record.phase.as_str().replace('_', " ");
+            format!("{phase}, {} still to acknowledge", txn.record.n_pending())
+        }
     };
     format!("{title}: {state}")
 }

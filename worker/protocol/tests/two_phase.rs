@@ -4,6 +4,10 @@
 
 #[path = "two_phase/bank.rs"]
 mod bank;
+#[path = "simulation/draw.rs"]
+mod draw;
+#[path = "two_phase/random.rs"]
+mod random;
 
 use bank::{Bank, body, node};
 use protocol::control::{Control, Crash};
@@ -525,4 +529,61 @@ fn every_crash_point_ends_in_one_outcome_once_healed() {
             }
         }
     }
+}
+
+// ---- random schedules ------------------------------------------------------------------
+
+const N_SEEDS: u64 = 500;
+
+/// Accounts of a lab that has settled: whether anything is still held, and the money.
+fn settled(bank: &Bank) -> (bool, i64) {
+    let accounts = ["a", "b", "c"].map(|name| bank.account(name));
+    let is_held = accounts.iter().any(|account| account.in_doubt().next().is_some());
+    (is_held, accounts.iter().filter_map(|account| account.balance).sum())
+}
+
+#[test]
+fn random_schedules_break_nothing_and_leave_nothing() {
+    let (mut n_done, mut n_committed, mut n_crashes, mut n_lost) = (0, 0, 0, 0);
+    for seed in 0..N_SEEDS {
+        let bank = random::run(seed, Repaired);
+        assert_eq!(bank.broken(), [], "seed {seed}");
+        assert_eq!(settled(&bank), (false, 300), "seed {seed}");
+        n_done += bank.count(|kind| matches!(kind, TraceKind::TransactionDone { .. }));
+        n_committed += bank.count(|kind| matches!(kind, TraceKind::HoldCommitted { .. }));
+        n_crashes += bank.count(|kind| matches!(kind, TraceKind::Crashed { .. }));
+        n_lost += bank.count(|kind| matches!(kind, TraceKind::MessageDropped { .. }));
+    }
+    let counts = [n_done, n_committed, n_crashes, n_lost];
+    let enough = counts.iter().all(|n| *n as u64 > N_SEEDS / 2);
+    assert!(enough, "done, committed, crashes, lost: {counts:?}");
+}
+
+#[test]
+fn random_schedules_break_the_published_code() {
+    let mut broken = std::collections::BTreeSet::new();
+    let mut n_held = 0;
+    for seed in 0..N_SEEDS {
+        let bank = random::run(seed, Published);
+        broken.extend(bank.broken());
+        n_held += u64::from(settled(&bank).0);
+    }
+    let expected = [
+        Invariant::Agreement,
+        Invariant::Validity,
+        Invariant::Stability,
+        Invariant::NothingLeftPrepared,
+        Invariant::NoOverdraft,
+        Invariant::MoneyConserved,
+        Invariant::SameOutcomeTold,
+    ];
+    assert_eq!(broken, expected.into());
+    assert!(n_held > N_SEEDS / 10, "in doubt for ever: {n_held}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    let (one, two) = (random::run(7, Repaired), random::run(7, Repaired));
+    assert!(one.world.log() == two.world.log());
+    assert!(one.world.log() != random::run(8, Repaired).world.log());
 }

@@ -11,7 +11,8 @@ use protocol::lease::{Acquire, LeaseReply, Release, Renew};
 use protocol::object::{Reply, Request};
 use protocol::sim::Answer;
 
-use super::network::{Actor, Draw};
+use super::draw::Draw;
+use super::network::Actor;
 
 /// One process of one name.
 pub struct Holder {
