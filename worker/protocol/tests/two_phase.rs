@@ -570,7 +570,6 @@ fn random_schedules_break_the_published_code() {
     }
     let expected = [
         Invariant::Agreement,
-        Invariant::Validity,
         Invariant::Stability,
         Invariant::NothingLeftPrepared,
         Invariant::NoOverdraft,
