@@ -429,9 +429,10 @@ impl Bank {
         let all = |state: HoldState| holds.iter().all(|hold| *hold == Some(state));
         let phase = self.coordinator.record().phase;
         let (commits, aborts) = (any(HoldState::Committed), any(HoldState::Aborted));
-        let is_split = (commits && aborts)
-            || (commits && self.decision == Some(Decision::Abort))
-            || (aborts && self.decision == Some(Decision::Commit));
+        // The decision is a party to it, beside the accounts.
+        let has_committed = commits || self.decision == Some(Decision::Commit);
+        let has_aborted = aborts || self.decision == Some(Decision::Abort);
+        let is_split = has_committed && has_aborted && (commits || aborts);
         let in_doubt = any(HoldState::Prepared);
         let is_over = matches!(phase, Phase::DoneCommit | Phase::DoneAbort);
         let goes_on = !self.network.is_empty()

@@ -54,8 +54,8 @@ impl Bank {
 
     fn decide(&mut self, decision: Decision, fence: u64) -> Answer {
         let message = match decision {
-            Decision::Commit => Message::Commit { fence, attempt: 8 },
-            Decision::Abort => Message::Abort { fence, attempt: 8 },
+            Commit => Message::Commit { fence, attempt: 8 },
+            Abort => Message::Abort { fence, attempt: 8 },
         };
         match self.tell(message) {
             Some(Message::Ack { decision: about, attempt: 8, answer }) if about == decision => {
