@@ -8,7 +8,7 @@
 use core::fmt;
 
 use gloo_timers::callback::Timeout;
-use protocol::control::{Control, ControlReply};
+use protocol::control::{Control, ControlReply, OutboxAction};
 use protocol::fence::FenceReply;
 use protocol::host::{Envelope, Unavailable};
 use protocol::ids::{NodeId, ObjectKind};
@@ -18,6 +18,8 @@ use protocol::rules::Preset;
 use protocol::shard::ShardReply;
 use protocol::sim::Answer;
 use protocol::trace::TraceEvent;
+use protocol::transaction::account::AccountReply;
+use protocol::transaction::coordinator::TxnReply;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast as _;
@@ -165,6 +167,8 @@ pub(crate) async fn operate(
         ObjectKind::Lease => Reply::Lease(json::<LeaseReply>(response).await?),
         ObjectKind::Resource => Reply::Resource(json::<FenceReply>(response).await?),
         ObjectKind::Shard => Reply::Shard(json::<ShardReply>(response).await?),
+        ObjectKind::Account => Reply::Account(json::<AccountReply>(response).await?),
+        ObjectKind::Transaction => Reply::Transaction(json::<TxnReply>(response).await?),
     };
     Ok(Answer::Reply { reply, lamport })
 }
@@ -177,6 +181,21 @@ pub(crate) async fn control(
 ) -> Result<ControlReply, ApiError> {
     let text = |body: Result<String, serde_json::Error>| body.map_err(malformed);
     let (method, word, body) = match control {
+        // Of the lab's whole network; the object's own node is one of those it reaches.
+        Control::Delivery(body) => {
+            let path = format!("/api/labs/{lab}/delivery");
+            let body = text(serde_json::to_string(body))?;
+            return json(call("PUT", &path, Some(body), None).await?).await;
+        }
+        Control::Outbox { id, action } => {
+            let word = match action {
+                OutboxAction::Deliver => "deliver",
+                OutboxAction::Drop => "drop",
+                OutboxAction::Duplicate => "duplicate",
+            };
+            let path = format!("/api/labs/{lab}/objects/{to}/outbox/{id}/{word}");
+            return json(call("POST", &path, Some("{}".to_owned()), None).await?).await;
+        }
         Control::Rules(body) => ("PUT", "rules", text(serde_json::to_string(body))?),
         Control::Crash(body) => ("POST", "crash", text(serde_json::to_string(body))?),
         Control::Restart => ("POST", "restart", "{}".to_owned()),

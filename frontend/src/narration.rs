@@ -6,6 +6,8 @@
 use protocol::ids::{FencingToken, Label, NodeId, ObjectKind};
 use protocol::trace::{CrashPoint, GrantedBy, TraceEvent, TraceKind};
 
+mod transfer;
+
 /// The sentence for one event.
 pub fn sentence(event: &TraceEvent) -> String {
     let here = the(&event.node);
@@ -26,6 +28,8 @@ pub fn the(node: &NodeId) -> String {
         NodeId::Object(ObjectKind::Resource, name) => format!("the {name}"),
         NodeId::Object(ObjectKind::Lease, name) => format!("the {name} lease"),
         NodeId::Object(ObjectKind::Shard, name) => format!("shard {name}"),
+        NodeId::Object(ObjectKind::Account, name) => format!("account {name}"),
+        NodeId::Object(ObjectKind::Transaction, name) => format!("transaction {name}"),
     }
 }
 
@@ -127,7 +131,10 @@ fn object_sentence(here: &str, sender: Option<&str>, kind: &TraceKind) -> String
     let lease = lease_sentence(here, sender, kind);
     let fence = || fence_sentence(here, sender, kind);
     let shard = || shard_sentence(here, sender, kind);
-    lease.or_else(fence).or_else(shard).unwrap_or_else(|| condition_sentence(here, kind))
+    let transfer = || transfer::sentence(&capital(here), kind);
+    let message = || transfer::message_sentence(&capital(here), kind);
+    let protocol = lease.or_else(fence).or_else(shard).or_else(transfer).or_else(message);
+    protocol.unwrap_or_else(|| condition_sentence(here, kind))
 }
 
 fn lease_sentence(here: &str, sender: Option<&str>, kind: &TraceKind) -> Option<String> {
@@ -297,6 +304,12 @@ fn condition_sentence(place: &str, kind: &TraceKind) -> String {
                 CrashPoint::BeforePersist => " before anything was stored",
                 CrashPoint::AfterPersist => " after storing, before anybody was told",
                 CrashPoint::AfterSend => " after answering",
+                CrashPoint::AfterPreparing => " after storing that it prepares",
+                CrashPoint::AfterNthVote => " after a vote",
+                CrashPoint::BeforeDecision => " before its decision was stored",
+                CrashPoint::AfterDecision => " after storing its decision, before telling anybody",
+                CrashPoint::AfterNthAck => " after an acknowledgement",
+                CrashPoint::BeforeDone => " before storing that it is done",
             };
             let after = if *stays_down { " and stays down" } else { "" };
             format!("{here} crashed{when}{after}. Its memory is gone, its tables are not.")

@@ -21,8 +21,8 @@ pub mod scene;
 
 pub use message::{Message, Phase};
 pub use scene::{
-    Activity, Belief, Client, Condition, Fence, Lease, Object, ReadValue, Resource, Scene, Shard,
-    Stored,
+    Account, Activity, Belief, Client, Condition, Fence, Lease, Object, ReadValue, Resource, Scene,
+    Shard, Stored, Transaction,
 };
 
 use crate::diagram::tracks::Tracks;

@@ -398,7 +398,7 @@ impl<D: Driver + 'static> Runner<D> {
         Ok(match act {
             ObjectAct::Rules(update) => Control::Rules(update.clone()),
             ObjectAct::Crash { at, stay_down } => {
-                Control::Crash(Crash { at: *at, stay_down: *stay_down })
+                Control::Crash(Crash { at: *at, stay_down: *stay_down, n: None })
             }
             ObjectAct::Restart => Control::Restart,
             ObjectAct::Clock(offset_ms) => {
@@ -408,6 +408,8 @@ impl<D: Driver + 'static> Runner<D> {
             ObjectAct::Unreachable { operation, from, times } => add_fault(Some(Fault {
                 message: operation.clone().unwrap_or("*".to_owned()),
                 from: from.clone(),
+                to: None,
+                reply: false,
                 action: FaultAction::Unreachable,
                 delay_ms: None,
                 times: *times,
@@ -415,6 +417,8 @@ impl<D: Driver + 'static> Runner<D> {
             ObjectAct::Slow { operation, delay_ms, times } => add_fault(Some(Fault {
                 message: operation.clone(),
                 from: None,
+                to: None,
+                reply: false,
                 action: FaultAction::SlowStore,
                 delay_ms: Some(*delay_ms),
                 times: *times,

@@ -35,7 +35,7 @@ pub(crate) struct Flight {
 pub(crate) const TAKEN: u16 = 204;
 pub(crate) const TAKEN_AND_FULL: u16 = 202;
 
-impl<M: Addressed> Shell<M> {
+impl<M: Addressed + 'static> Shell<M> {
     /// Waits until the lab has everything up to a batch, or until it could not be reached.
     /// The only error is that there is no such lab any more.
     pub(crate) async fn tell_lab(&self, ordinal: u64) -> Result<(), Problem> {

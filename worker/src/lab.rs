@@ -12,9 +12,10 @@ use core::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use js_sys::{Array, Promise};
+use protocol::control::Delivery;
 use protocol::ids::{MAX_SAFE_INTEGER, NodeId};
 use protocol::rules::Preset;
-use protocol::trace::{TraceEvent, TraceKind};
+use protocol::trace::{DeliveryMode, TraceEvent, TraceKind};
 use serde::Deserialize;
 use serde_json::json;
 use wasm_bindgen::{JsCast, JsValue};
@@ -135,6 +136,11 @@ impl LabObject {
                 self.touch()?;
                 self.inspect()
             }
+            LabAction::Delivery => {
+                let Delivery { mode } = crate::body::parse(incoming.json()?)?;
+                self.touch()?;
+                self.set_delivery(mode).await
+            }
             LabAction::Forget => {
                 self.with_lab(|_| Ok(()))?;
                 self.forget().await?;
@@ -177,6 +183,7 @@ impl LabObject {
             requests: 1,
             rows_written: 0,
             nodes_seq: 0,
+            delivery: DeliveryMode::Auto,
         };
         let mut stored = Stored::create(&self.ctx, about, now_ms + self.idle_ms)?;
         self.note(&mut stored, TraceKind::LabCreated, Writes::default())?;
@@ -200,6 +207,7 @@ impl LabObject {
                 "expires_at_ms": about.active_at_ms + self.idle_ms,
                 "tracing": about.tracing,
                 "preset": about.preset,
+                "delivery": about.delivery,
                 "objects": objects,
                 "usage": {
                     "events": stored.log.last_seq,
@@ -280,6 +288,27 @@ impl LabObject {
         Ok(self.memory()?.as_ref().is_none_or(|stored| stored.objects.is_empty()))
     }
 
+    /// Sets it for objects to come, then for those that are there. One that could not be
+    /// reached keeps what it had; asking again reaches it.
+    async fn set_delivery(&self, mode: DeliveryMode) -> Result<Response, Problem> {
+        let word = if mode == DeliveryMode::Auto { "auto" } else { "manual" };
+        let calls: Vec<Promise> = self.with_lab(|stored| {
+            stored.about.delivery = mode;
+            stored.write_about(&self.ctx, None)?;
+            let lab = stored.about.lab.clone();
+            let nodes = stored.objects.iter().filter_map(|text| object_node(text));
+            let path = format!("delivery/{word}");
+            Ok(nodes.map(|node| self.call_object(&lab, &node, &path)).collect())
+        })?;
+        let mut n_unreached = 0_u64;
+        for call in calls {
+            let (status, _) = glue::status_and_text(&JsFuture::from(call).await?);
+            n_unreached += u64::from(status != 200);
+        }
+        let body = json!({ "outcome": "delivery_set", "mode": word, "n_unreached": n_unreached });
+        Ok(glue::answer(200, &body.to_string(), -1.0))
+    }
+
     fn call_object(&self, lab: &str, node: &NodeId, path: &str) -> Promise {
         let binding = node.object_kind().map_or("", crate::objects::binding);
         glue::send(&self.env, binding, &format!("{lab}/{node}"), path, "")
@@ -303,8 +332,8 @@ impl LabObject {
                 let kind = TraceKind::ObjectAdded { object_kind, name: name.to_string() };
                 self.note(stored, kind, writes)?;
             }
-            let About { tracing, preset, .. } = stored.about;
-            let body = serde_json::to_string(&Registration { tracing, preset })?;
+            let About { tracing, preset, delivery, .. } = stored.about;
+            let body = serde_json::to_string(&Registration { tracing, preset, delivery })?;
             Ok(glue::answer(200, &body, -1.0))
         })
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::rules::Preset;
+use protocol::trace::DeliveryMode;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsValue;
 
@@ -66,6 +67,9 @@ pub(crate) struct About {
     pub(crate) rows_written: u64,
     /// Up to this event the table of nodes knows everything.
     pub(crate) nodes_seq: u64,
+    /// How messages between objects leave.
+    #[serde(default)]
+    pub(crate) delivery: DeliveryMode,
 }
 
 /// The lab in memory.

@@ -2,7 +2,8 @@
 //!
 //! Reading order: this file (which object), [`routes`] (the API's paths), [`shell`] (what
 //! every object does with a request), [`loaded`] (how a turn is written), [`flight`] (how
-//! the lab learns of it), [`lab`] (the log and its sockets), [`problem`] (what is said when
+//! the lab learns of it), [`carrier`] (how
+//! messages get to other objects), [`lab`] (the log and its sockets), [`problem`] (what is said when
 //! something is wrong).
 //!
 //! Invariant: no panic can be reached from outside. One panic takes the memory of every
@@ -10,6 +11,7 @@
 //! nothing across an `await`, and indexes nothing.
 
 mod body;
+mod carrier;
 mod envelope;
 mod flight;
 mod glue;

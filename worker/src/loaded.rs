@@ -10,7 +10,7 @@ use protocol::ids::NodeId;
 use protocol::machine::Machine;
 use protocol::rules::{Preset, Rules};
 use protocol::table::{Rows, Tabled};
-use protocol::trace::{CrashPoint, TraceEvent};
+use protocol::trace::{CrashPoint, DeliveryMode, TraceEvent};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsValue;
 
@@ -35,6 +35,8 @@ const ALARM_MAX_MS: u64 = 8_640_000_000_000_000;
 pub(crate) struct Registration {
     pub(crate) tracing: bool,
     pub(crate) preset: Preset,
+    #[serde(default)]
+    pub(crate) delivery: DeliveryMode,
 }
 
 /// What is known about the runtime's alarm.
@@ -112,7 +114,8 @@ impl<M: Machine> Loaded<M> {
             Preset::Published => M::Rules::published(),
             Preset::Repaired => M::Rules::repaired(),
         };
-        let record = HostRecord::new(rules, registration.tracing);
+        let mut record = HostRecord::new(rules, registration.tracing);
+        record.delivery = registration.delivery;
         let tables = tables::<M>();
         let mut writes = Writes::default();
         for statement in [CREATE_HOST, outbox::CREATE] {

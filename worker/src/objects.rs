@@ -21,6 +21,8 @@ pub(crate) const fn binding(kind: ObjectKind) -> &'static str {
         ObjectKind::Lease => "LEASES",
         ObjectKind::Resource => "RESOURCES",
         ObjectKind::Shard => "SHARDS",
+        ObjectKind::Account => "ACCOUNTS",
+        ObjectKind::Transaction => "TRANSACTIONS",
     }
 }
 
@@ -51,7 +53,7 @@ macro_rules! object {
 
             /// Called by the runtime when the alarm is due.
             pub async fn alarm(&self) -> Result<(), JsValue> {
-                self.shell.alarm().await
+                Rc::clone(&self.shell).alarm().await
             }
         }
     };
@@ -68,6 +70,14 @@ object!(
 object!(
     /// The single writer of one shard.
     ShardCoordinator, protocol::shard::ShardCoordinator
+);
+object!(
+    /// Holds money, and reserves it while a transaction is in doubt.
+    Account, protocol::transaction::account::Account
+);
+object!(
+    /// Coordinates one transaction.
+    TxnCoordinator, protocol::transaction::coordinator::TxnCoordinator
 );
 
 /// One learner's world.

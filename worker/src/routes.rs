@@ -3,13 +3,16 @@
 //! Invariant: a route's lab and name are well formed, so that no object is touched for a
 //! name that could never be one. Both the entry and the objects read paths here.
 
-use protocol::control::{Alarm, Clock, Control, Crash, Fault};
+use protocol::control::{Alarm, Clock, Control, Crash, Fault, OutboxAction};
 use protocol::fence::{Claim, Read, Write};
-use protocol::ids::{Name, ObjectKind};
+use protocol::ids::{MAX_SAFE_INTEGER, Name, ObjectKind};
 use protocol::lease::{Acquire, ForceRelease, Release, Renew};
 use protocol::object::Request;
 use protocol::rules::RulesUpdate;
 use protocol::shard::{Apply, Open, Seal};
+use protocol::transaction::account::{OpenAccount, ResolveHold};
+use protocol::transaction::coordinator::{ForgetTxn, Recover, ResolveLeg, Run};
+use protocol::transaction::message::Message;
 
 use crate::body;
 use crate::problem::Problem;
@@ -35,6 +38,7 @@ pub(crate) enum LabAction {
     Events,
     Report,
     Socket,
+    Delivery,
 }
 
 /// What is asked of an object.
@@ -42,6 +46,8 @@ pub(crate) enum LabAction {
 pub(crate) enum ObjectAction {
     Inspect,
     Tables,
+    Outbox,
+    Message { id: u64, action: OutboxAction },
     Operation(Operation),
     Control(ControlWord),
 }
@@ -59,6 +65,12 @@ pub(crate) enum Operation {
     Apply,
     Seal,
     Open,
+    OpenAccount,
+    ResolveHold,
+    Run,
+    Recover,
+    ResolveLeg,
+    Forget,
 }
 
 /// The last word of a control's path.
@@ -73,7 +85,7 @@ pub(crate) enum ControlWord {
 }
 
 impl Operation {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 16] = [
         Self::Acquire,
         Self::Renew,
         Self::Release,
@@ -84,6 +96,12 @@ impl Operation {
         Self::Apply,
         Self::Seal,
         Self::Open,
+        Self::OpenAccount,
+        Self::ResolveHold,
+        Self::Run,
+        Self::Recover,
+        Self::ResolveLeg,
+        Self::Forget,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -97,12 +115,16 @@ impl Operation {
             Self::Read => "read",
             Self::Apply => "apply",
             Self::Seal => "seal",
-            Self::Open => "open",
+            Self::Open | Self::OpenAccount => "open",
+            Self::ResolveHold | Self::ResolveLeg => "resolve",
+            Self::Run => "run",
+            Self::Recover => "recover",
+            Self::Forget => "forget",
         }
     }
 
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.as_str() == word)
+    fn from_word(kind: ObjectKind, word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.kind() == kind && one.as_str() == word)
     }
 
     /// The kind of object that knows it.
@@ -111,6 +133,8 @@ impl Operation {
             Self::Acquire | Self::Renew | Self::Release | Self::ForceRelease => ObjectKind::Lease,
             Self::Claim | Self::Write | Self::Read => ObjectKind::Resource,
             Self::Apply | Self::Seal | Self::Open => ObjectKind::Shard,
+            Self::OpenAccount | Self::ResolveHold => ObjectKind::Account,
+            Self::Run | Self::Recover | Self::ResolveLeg | Self::Forget => ObjectKind::Transaction,
         }
     }
 
@@ -127,8 +151,19 @@ impl Operation {
             Self::Apply => Request::Apply(body::parse::<Apply>(body)?),
             Self::Seal => Request::Seal(body::parse::<Seal>(body)?),
             Self::Open => Request::Open(body::parse::<Open>(body)?),
+            Self::OpenAccount => Request::OpenAccount(body::parse::<OpenAccount>(body)?),
+            Self::ResolveHold => Request::ResolveHold(body::parse::<ResolveHold>(body)?),
+            Self::Run => Request::Run(body::parse::<Run>(body)?),
+            Self::Recover => Request::Recover(body::parse::<Recover>(or_nothing(body))?),
+            Self::ResolveLeg => Request::ResolveLeg(body::parse::<ResolveLeg>(body)?),
+            Self::Forget => Request::Forget(body::parse::<ForgetTxn>(or_nothing(body))?),
         })
     }
+}
+
+/// A body that may be left out.
+fn or_nothing(body: &str) -> &str {
+    if body.is_empty() { "{}" } else { body }
 }
 
 fn force_release(body: &str) -> Result<ForceRelease, Problem> {
@@ -161,7 +196,7 @@ impl ControlWord {
             Self::Rules => Control::Rules(body::parse::<RulesUpdate>(body)?),
             Self::Crash => Control::Crash(body::parse::<Crash>(body)?),
             Self::Restart => {
-                body::parse::<body::Nothing>(if body.is_empty() { "{}" } else { body })?;
+                body::parse::<body::Nothing>(or_nothing(body))?;
                 Control::Restart
             }
             Self::Clock => Control::Clock(body::parse::<Clock>(body)?),
@@ -173,11 +208,14 @@ impl ControlWord {
 
 fn faults(kind: ObjectKind, body: &str) -> Result<Vec<Fault>, Problem> {
     let faults: Vec<Fault> = body::parse_list(body)?;
-    let knows = |word: &str| Operation::from_word(word).is_some_and(|one| one.kind() == kind);
+    let talks = matches!(kind, ObjectKind::Account | ObjectKind::Transaction);
+    let knows = |word: &str| {
+        Operation::from_word(kind, word).is_some() || (talks && Message::OPERATIONS.contains(&word))
+    };
     match faults.iter().position(|fault| fault.message != "*" && !knows(&fault.message)) {
         None => Ok(faults),
         Some(index) => Err(Problem::Malformed(format!(
-            "`[{index}].message`: no operation of a {}; use one of its operations, or *.",
+            "`[{index}].message`: no operation of a {}; use one of its operations or messages, or *.",
             kind.as_str()
         ))),
     }
@@ -191,7 +229,9 @@ pub(crate) fn route<'a>(method: &str, path: &'a str) -> Result<Route<'a>, Proble
         ["openapi.json"] => only(method, &["GET"]).map(|()| Route::OpenApi),
         ["labs"] => only(method, &["POST"]).map(|()| Route::CreateLab),
         ["labs", lab] => in_lab(lab, lab_action(method, "")),
-        ["labs", lab, word @ ("events" | "socket")] => in_lab(lab, lab_action(method, word)),
+        ["labs", lab, word @ ("events" | "socket" | "delivery")] => {
+            in_lab(lab, lab_action(method, word))
+        }
         ["labs", lab, "objects", kind, name, word] => {
             let kind = find_kind(kind, ObjectKind::as_str)?;
             let action = match ControlWord::from_word(word) {
@@ -203,9 +243,28 @@ pub(crate) fn route<'a>(method: &str, path: &'a str) -> Result<Route<'a>, Proble
                     only(method, &["GET"])?;
                     ObjectAction::Tables
                 }
+                None if *word == "outbox" => {
+                    only(method, &["GET"])?;
+                    ObjectAction::Outbox
+                }
                 None => return Err(Problem::UnknownRoute),
             };
             in_object(lab, kind, name, action)
+        }
+        ["labs", lab, "objects", kind, name, "outbox", id, word] => {
+            let kind = find_kind(kind, ObjectKind::as_str)?;
+            let action = match *word {
+                "deliver" => OutboxAction::Deliver,
+                "drop" => OutboxAction::Drop,
+                "duplicate" => OutboxAction::Duplicate,
+                _ => return Err(Problem::UnknownRoute),
+            };
+            only(method, &["POST"])?;
+            let id = id.parse().ok().filter(|id| *id <= MAX_SAFE_INTEGER);
+            let id = id.ok_or_else(|| {
+                Problem::Malformed("The message's number is a whole number from 1.".to_owned())
+            })?;
+            in_object(lab, kind, name, ObjectAction::Message { id, action })
         }
         ["labs", lab, plural, name] => {
             let kind = find_kind(plural, ObjectKind::plural)?;
@@ -214,8 +273,7 @@ pub(crate) fn route<'a>(method: &str, path: &'a str) -> Result<Route<'a>, Proble
         }
         ["labs", lab, plural, name, word] => {
             let kind = find_kind(plural, ObjectKind::plural)?;
-            let operation = Operation::from_word(word).filter(|operation| operation.kind() == kind);
-            let operation = operation.ok_or(Problem::UnknownRoute)?;
+            let operation = Operation::from_word(kind, word).ok_or(Problem::UnknownRoute)?;
             only(method, &["POST"])?;
             in_object(lab, kind, name, ObjectAction::Operation(operation))
         }
@@ -240,6 +298,7 @@ fn lab_action(method: &str, word: &str) -> Result<LabAction, Problem> {
     match word {
         "" => only(method, &["GET", "DELETE"])?,
         "events" => only(method, &["GET", "POST"])?,
+        "delivery" => only(method, &["PUT", "POST"])?,
         _ => only(method, &["GET"])?,
     }
     Ok(match (word, method) {
@@ -247,6 +306,7 @@ fn lab_action(method: &str, word: &str) -> Result<LabAction, Problem> {
         ("", _) => LabAction::Inspect,
         ("events", "POST") => LabAction::Report,
         ("events", _) => LabAction::Events,
+        ("delivery", _) => LabAction::Delivery,
         _ => LabAction::Socket,
     })
 }
@@ -319,6 +379,8 @@ mod tests {
             ("leases", &["acquire", "renew", "release", "force-release"][..]),
             ("resources", &["claim", "write", "read"]),
             ("shards", &["apply", "seal", "open"]),
+            ("accounts", &["open", "resolve"]),
+            ("transactions", &["run", "recover", "resolve", "forget"]),
         ] {
             for word in words {
                 let path = format!("/api/labs/LAB/{plural}/orders/{word}");
@@ -327,6 +389,20 @@ mod tests {
             }
         }
         assert_eq!(check("POST", "/api/labs/LAB/shards/7/acquire"), Err(Problem::UnknownRoute));
+    }
+
+    #[test]
+    fn a_message_is_named_by_its_number() {
+        let path = "/api/labs/LAB/objects/transaction/t1/outbox";
+        assert!(check("GET", path).is_ok());
+        for word in ["deliver", "drop", "duplicate"] {
+            assert!(check("POST", &format!("{path}/7/{word}")).is_ok(), "{word}");
+        }
+        assert_eq!(check("POST", &format!("{path}/7/burn")), Err(Problem::UnknownRoute));
+        for id in ["x", "-1", "1.5", "99999999999999999999"] {
+            let path = format!("{path}/{id}/drop");
+            assert!(matches!(check("POST", &path), Err(Problem::Malformed(_))), "{path}");
+        }
     }
 
     #[test]
@@ -391,5 +467,7 @@ mod tests {
         assert!(parse(ObjectKind::Lease, "acquire").is_ok());
         assert!(parse(ObjectKind::Lease, "*").is_ok());
         assert!(parse(ObjectKind::Shard, "acquire").is_err());
+        assert!(parse(ObjectKind::Shard, "prepare").is_err());
+        assert!(parse(ObjectKind::Transaction, "prepare").is_ok());
     }
 }

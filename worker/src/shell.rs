@@ -16,18 +16,21 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use js_sys::Promise;
-use protocol::control::{Control, ControlReply};
+use protocol::control::{Control, ControlReply, Delivery};
 use protocol::host::{Envelope, Host, HostRecord, Turn, Unavailable};
-use protocol::ids::NodeId;
+use protocol::ids::{Name, NodeId};
 use protocol::machine::Machine;
 use protocol::object::Addressed;
 use protocol::rules::Rules;
-use protocol::trace::CrashPoint;
+use protocol::trace::{CrashPoint, DeliveryMode, MessageId, ObjectRecord};
+use protocol::transaction::account::Hold;
+use protocol::transaction::coordinator::TxnLeg;
 use serde_json::json;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Response;
 
+use crate::carrier::Carrier;
 use crate::flight::Flight;
 use crate::glue;
 use crate::incoming::Incoming;
@@ -48,6 +51,8 @@ pub(crate) struct Shell<M: Machine> {
     pub(crate) loaded: RefCell<Option<Loaded<M>>>,
     /// The call to the lab that is under way.
     pub(crate) flight: RefCell<Option<Flight>>,
+    /// Messages and callers that are under way.
+    pub(crate) carrier: Carrier<M>,
     /// Counts deletions: what was awaited across one must not bring the object back.
     generation: Cell<u64>,
     /// A crash is on its way; nothing may start any more.
@@ -56,7 +61,7 @@ pub(crate) struct Shell<M: Machine> {
     pub(crate) touch_every_ms: u64,
 }
 
-impl<M: Addressed> Shell<M> {
+impl<M: Addressed + 'static> Shell<M> {
     pub(crate) fn new(ctx: JsValue, env: JsValue) -> Self {
         let touch_every_ms = crate::lab::idle_ms(&env) / 4;
         Self {
@@ -64,6 +69,7 @@ impl<M: Addressed> Shell<M> {
             env,
             loaded: RefCell::new(None),
             flight: RefCell::new(None),
+            carrier: Carrier::new(),
             generation: Cell::new(0),
             is_crashing: Cell::new(false),
             touch_every_ms,
@@ -79,7 +85,7 @@ impl<M: Addressed> Shell<M> {
     }
 
     /// The alarm rang. An error asks the runtime to ring again.
-    pub(crate) async fn alarm(&self) -> Result<(), JsValue> {
+    pub(crate) async fn alarm(self: Rc<Self>) -> Result<(), JsValue> {
         if self.is_crashing.get() {
             return Err(JsValue::from_str("the object is crashing"));
         }
@@ -90,23 +96,39 @@ impl<M: Addressed> Shell<M> {
         }
     }
 
-    async fn ring(&self) -> Result<(), Problem> {
+    async fn ring(self: &Rc<Self>) -> Result<(), Problem> {
         if !self.restore()? {
             return Ok(());
         }
         let now_ms = glue::now_ms();
-        let ordinal = self.with_loaded(|loaded| {
+        let (turn, ordinal) = self.with_loaded(|loaded| {
             let turn = loaded.host.alarm(now_ms, false);
-            loaded.write_after_ring(&self.ctx, &turn, now_ms)
+            self.is_crashing.set(turn.crash.is_some());
+            let ordinal = self.or_end(loaded.write_after_ring(&self.ctx, &turn, now_ms))?;
+            Ok((turn, ordinal))
         })?;
-        self.tell_lab(ordinal).await
+        self.conclude(turn, ordinal, None).await?;
+        Ok(())
     }
 
-    async fn handle(&self, incoming: Result<Incoming, Problem>) -> Result<Response, Problem> {
+    async fn handle(
+        self: &Rc<Self>,
+        incoming: Result<Incoming, Problem>,
+    ) -> Result<Response, Problem> {
         let incoming = incoming?;
         let (path, _) = path_and_query(&incoming.url);
         if path == "/internal/forget" {
             return self.forget().await;
+        }
+        if path == "/internal/deliver" {
+            return self.receive(incoming.text()?).await;
+        }
+        if let Some(word) = path.strip_prefix("/internal/delivery/") {
+            let mode = if word == "manual" { DeliveryMode::Manual } else { DeliveryMode::Auto };
+            if !self.restore()? {
+                return Err(Problem::UnknownLab);
+            }
+            return self.control(Control::Delivery(Delivery { mode })).await;
         }
         let Route::Object { lab, kind, name, action } = route(&incoming.method, path)? else {
             return Err(Problem::UnknownRoute);
@@ -121,6 +143,15 @@ impl<M: Addressed> Shell<M> {
                 self.must_exist(lab, &node).await?;
                 let tables = self.with_loaded(|loaded| loaded.tables_json(&self.ctx))?;
                 Ok(glue::answer(200, &tables, -1.0))
+            }
+            ObjectAction::Outbox => {
+                self.must_exist(lab, &node).await?;
+                let outbox = self.with_loaded(|loaded| Ok(json!(loaded.host.record().outbox)))?;
+                Ok(glue::answer(200, &json!({ "messages": outbox }).to_string(), -1.0))
+            }
+            ObjectAction::Message { id, action } => {
+                self.must_exist(lab, &node).await?;
+                self.control(Control::Outbox { id, action }).await
             }
             ObjectAction::Operation(operation) => {
                 let request = operation.parse(incoming.json()?)?;
@@ -142,7 +173,7 @@ impl<M: Addressed> Shell<M> {
 
     /// Makes sure that the object is in memory; a new one asks its lab first. Nothing is
     /// stored for a lab that does not exist.
-    async fn ensure(&self, lab: &str, node: &NodeId) -> Result<(), Problem> {
+    pub(crate) async fn ensure(&self, lab: &str, node: &NodeId) -> Result<(), Problem> {
         if self.restore()? {
             return Ok(());
         }
@@ -204,13 +235,13 @@ impl<M: Addressed> Shell<M> {
     // ---- what is asked -----------------------------------------------------------------
 
     async fn operate(
-        &self,
+        self: &Rc<Self>,
         operation: Operation,
         envelope: &Envelope,
         input: M::Input,
     ) -> Result<Response, Problem> {
         let now_ms = glue::now_ms();
-        let (mut turn, mut ordinal) = self.with_loaded(|loaded| {
+        let (turn, ordinal) = self.with_loaded(|loaded| {
             if loaded.lab_full {
                 return Err(Problem::Quota(LOG_FULL.to_owned()));
             }
@@ -224,36 +255,57 @@ impl<M: Addressed> Shell<M> {
             self.tell_lab(ordinal).await?;
             return Err(Problem::Unavailable(reason));
         }
-        if let Some((delay_ms, input)) = turn.deferred.take() {
-            // The first half is durable and others act on it: the log shows it now.
-            self.tell_lab(ordinal).await?;
-            JsFuture::from(glue::sleep(delay_ms as f64)).await?;
-            (turn.reply, ordinal) = self.second_half(envelope, input)?;
-        }
-        if let Some(point) = turn.crash {
-            self.crash(point, &turn, ordinal).await?;
-        } else {
-            self.tell_lab(ordinal).await?;
-        }
-        let reply =
-            turn.reply.ok_or_else(|| Problem::Internal("a step without a reply".to_owned()))?;
+        let waits = turn.waits.map(|ticket| (ticket, self.carrier.wait(ticket)));
+        let reply = self.conclude(turn, ordinal, envelope.request.as_ref()).await?;
+        let reply = match (reply, waits) {
+            (Some(reply), _) => reply,
+            (None, Some((ticket, promise))) => self.await_reply(ticket, promise).await?,
+            (None, None) => return Err(Problem::Internal("a step without a reply".to_owned())),
+        };
         self.reply(&M::reply(reply))
     }
 
-    /// What follows after other I/O, with an `atomic_…` rule off.
-    fn second_half(
-        &self,
-        envelope: &Envelope,
-        input: M::Input,
-    ) -> Result<(Option<M::Reply>, u64), Problem> {
-        self.with_loaded(|loaded| {
-            let turn = loaded.host.deferred(glue::now_ms(), envelope.request.as_ref(), input);
-            let ordinal = self.or_end(loaded.write(&self.ctx, &turn, &[]))?;
-            Ok((turn.reply, ordinal))
-        })
+    /// What follows once a turn is written: its second half, its crash, the lab, whoever
+    /// waits, the messages. The answer is the turn's own.
+    pub(crate) async fn conclude(
+        self: &Rc<Self>,
+        mut turn: Turn<M>,
+        mut ordinal: u64,
+        request: Option<&MessageId>,
+    ) -> Result<Option<M::Reply>, Problem> {
+        let crash_of_first = turn.crash;
+        while let Some((delay_ms, input)) = turn.deferred.take() {
+            // The first half is durable and others act on it: the log shows it now.
+            self.tell_lab(ordinal).await?;
+            JsFuture::from(glue::sleep(delay_ms as f64)).await?;
+            (turn, ordinal) = self.with_loaded(|loaded| {
+                let turn = loaded.host.deferred(glue::now_ms(), request, input);
+                let ordinal = self.written(loaded, &turn)?;
+                Ok((turn, ordinal))
+            })?;
+        }
+        match turn.crash.or(crash_of_first) {
+            Some(point) => self.crash(point, &turn, ordinal).await?,
+            None => self.tell_lab(ordinal).await?,
+        }
+        self.carrier.tell(turn.answers);
+        self.carry();
+        Ok(turn.reply)
     }
 
-    async fn control(&self, control: Control) -> Result<Response, Problem> {
+    /// Writes a turn down; nothing may start any more if it crashes.
+    pub(crate) fn written(&self, loaded: &mut Loaded<M>, turn: &Turn<M>) -> Result<u64, Problem> {
+        if turn.crash.is_some() {
+            self.is_crashing.set(true);
+        }
+        self.or_end(loaded.write(&self.ctx, turn, &[]))
+    }
+
+    pub(crate) fn is_crashing(&self) -> bool {
+        self.is_crashing.get()
+    }
+
+    async fn control(self: &Rc<Self>, control: Control) -> Result<Response, Problem> {
         let (turn, reply, ordinal) = self.with_loaded(|loaded| {
             if loaded.lab_full {
                 return Err(Problem::Quota(LOG_FULL.to_owned()));
@@ -261,16 +313,12 @@ impl<M: Addressed> Shell<M> {
             loaded.usage.requests += 1;
             let acted = loaded.host.control(glue::now_ms(), control);
             let (turn, reply) = acted.map_err(|refused| Problem::Malformed(refused.0))?;
-            self.is_crashing.set(turn.crash.is_some());
-            let ordinal = self.or_end(loaded.write(&self.ctx, &turn, &[]))?;
+            let ordinal = self.written(loaded, &turn)?;
             Ok((turn, reply, ordinal))
         })?;
-        match turn.crash {
-            // At once, so that nobody else is answered meanwhile; the entry tells whoever
-            // asked for it (see `forward` in glue.js).
-            Some(point) => self.crash(point, &turn, ordinal).await?,
-            None => self.tell_lab(ordinal).await?,
-        }
+        // A crash comes at once, so that nobody else is answered meanwhile; the entry tells
+        // whoever asked for it (see `forward` in glue.js).
+        self.conclude(turn, ordinal, None).await?;
         self.reply::<ControlReply>(&reply)
     }
 
@@ -299,15 +347,20 @@ impl<M: Addressed> Shell<M> {
             let rules = host.rules.entries().into_iter();
             let rules: serde_json::Map<_, _> =
                 rules.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            let record = M::traced(loaded.host.machine().record());
+            let in_doubt = in_doubt(&record, glue::now_ms());
             Ok(json!({
                 "kind": M::KIND,
                 "name": loaded.host.node().name(),
-                "record": M::traced(loaded.host.machine().record()),
+                "record": record,
+                "in_doubt": in_doubt,
                 "rules": rules,
                 "incarnation": host.incarnation,
                 "down": host.down,
                 "clock_offset_ms": host.clock_offset_ms,
                 "faults": host.faults,
+                "delivery": host.delivery,
+                "n_outbox": host.outbox.len(),
                 "alarm_suppressed": host.alarm_suppressed,
                 "alarm_at_ms": loaded.host.alarm_at_ms(),
             }))
@@ -357,4 +410,40 @@ fn rehearse<M: Machine>(node: &NodeId, control: &Control) -> Result<(), Problem>
     let mut host = Host::<M>::restore(node.clone(), record, None);
     let acted = host.control(0, control.clone());
     acted.map(|_| ()).map_err(|refused| Problem::Malformed(refused.0))
+}
+
+/// Who waits for whom, since when: of an account its holds, of a transaction its open legs.
+fn in_doubt(record: &ObjectRecord, now_ms: u64) -> Vec<serde_json::Value> {
+    match record {
+        ObjectRecord::Account(account) => {
+            let doubt = |(txn, hold): (&Name, &Hold)| {
+                json!({
+                    "coordinator": format!("transaction/{txn}"),
+                    "delta": hold.delta,
+                    "age_ms": now_ms.saturating_sub(hold.since_ms),
+                    "attempts": hold.n_inquiries,
+                    "last_error": hold.last_error,
+                })
+            };
+            account.in_doubt().map(doubt).collect()
+        }
+        ObjectRecord::Transaction(txn) if txn.next_attempt_at_ms.is_some() || txn.is_mixed() => {
+            let is_open = |leg: &&TxnLeg| leg.mixed || !txn.acked.contains(&leg.account);
+            let doubt = |leg: &TxnLeg| {
+                json!({
+                    "account": leg.account,
+                    "delta": leg.delta,
+                    "age_ms": now_ms.saturating_sub(txn.since_ms),
+                    "attempts": txn.attempts,
+                    "last_error": leg.last_error,
+                    "mixed": leg.mixed,
+                })
+            };
+            txn.legs.iter().filter(is_open).map(doubt).collect()
+        }
+        ObjectRecord::Transaction(_)
+        | ObjectRecord::Lease(_)
+        | ObjectRecord::Resource(_)
+        | ObjectRecord::Shard(_) => Vec::new(),
+    }
 }

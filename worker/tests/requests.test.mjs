@@ -117,7 +117,7 @@ test("names are checked before anything is touched", async () => {
 
 test("unknown paths are 404, known paths with another method 405 with Allow", async () => {
   const lab = await newLab();
-  for (const path of ["/nonsense", "/leases/orders/claim", "/objects/lease/orders/nonsense", "/accounts/a/open", "/", "/leases"]) {
+  for (const path of ["/nonsense", "/leases/orders/claim", "/objects/lease/orders/nonsense", "/wallets/a/open", "/", "/leases"]) {
     assertProblem(await lab.call("POST", path, {}), 404, /openapi/);
   }
   for (const [method, path, allow] of [

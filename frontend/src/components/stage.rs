@@ -13,12 +13,14 @@ use crate::diagram::stage::{self as geometry, Layout};
 use crate::narration;
 use crate::playback::Scene;
 
+mod account;
 mod client;
 mod lease;
 mod messages;
 pub(crate) mod observe;
 mod resource;
 mod shard;
+mod transaction;
 mod verdict;
 
 /// What every node of the stage needs.
@@ -185,6 +187,12 @@ fn Node(node: NodeId, context: Context) -> impl IntoView {
         NodeId::Object(ObjectKind::Shard, _) => {
             view! { <shard::ShardNode node=node.clone() context frame /> }.into_any()
         }
+        NodeId::Object(ObjectKind::Account, _) => {
+            view! { <account::AccountNode node=node.clone() context frame /> }.into_any()
+        }
+        NodeId::Object(ObjectKind::Transaction, _) => {
+            view! { <transaction::TransactionNode node=node.clone() context frame /> }.into_any()
+        }
         NodeId::Lab => ().into_any(),
     };
     view! {
@@ -249,6 +257,23 @@ fn accessible_name(scene: &Scene, node: &NodeId) -> String {
         Object::Shard(shard) => {
             let sealed = if shard.sealed { ", sealed" } else { "" };
             format!("number {}, map {}{sealed}", shard.number, shard.map_epoch)
+        }
+        Object::Account(account) => match account.record.balance {
+            None => "not opened yet".to_owned(),
+            Some(balance) => {
+                let waits = account.record.in_doubt().map(|(txn, _)| txn.as_str());
+                let waits: Vec<_> = waits.collect();
+                let doubt = match waits.is_empty() {
+                    true => String::new(),
+                    false => format!(", in doubt about {}", waits.join(" and ")),
+                };
+                let available = account.record.available();
+                format!("balance {balance}, available {available}{doubt}")
+            }
+        },
+        Object::Transaction(txn) => {
+            let phase = txn.record.phase.as_str().replace('_', " ");
+            format!("{phase}, {} still to acknowledge", txn.record.n_pending())
         }
     };
     format!("{title}: {state}")

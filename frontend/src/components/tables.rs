@@ -10,6 +10,8 @@ use protocol::lease::LeaseRecord;
 use protocol::shard::ShardRecord;
 use protocol::table::{Cell, Rows, TableSchema, Tabled};
 use protocol::trace::ObjectRecord;
+use protocol::transaction::account::AccountRecord;
+use protocol::transaction::coordinator::TxnRecord;
 
 use crate::narration::title;
 use crate::playback::{Object, Scene};
@@ -86,6 +88,8 @@ fn tables_of(record: &ObjectRecord) -> Vec<(&'static TableSchema, Rows)> {
         ObjectRecord::Lease(record) => zip::<LeaseRecord>(record),
         ObjectRecord::Resource(record) => zip::<FenceRecord>(record),
         ObjectRecord::Shard(record) => zip::<ShardRecord>(record),
+        ObjectRecord::Account(record) => zip::<AccountRecord>(record),
+        ObjectRecord::Transaction(record) => zip::<TxnRecord>(record),
     }
 }
 

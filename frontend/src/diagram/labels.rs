@@ -41,7 +41,7 @@ fn around(node: &super::stage::Placed) -> Frame {
         Some(ObjectKind::Lease) => (24.0, 26.0, 0.0),
         Some(ObjectKind::Resource) if frame.height < 118.0 => (44.0, 4.0, 0.0),
         Some(ObjectKind::Resource) => (4.0, 24.0, 60.0),
-        Some(ObjectKind::Shard) => (4.0, 24.0, 0.0),
+        Some(ObjectKind::Shard | ObjectKind::Account | ObjectKind::Transaction) => (4.0, 24.0, 0.0),
         None => (4.0, 20.0, 0.0),
     };
     let middle = Point::new(frame.middle.x - left / 2.0, frame.middle.y + (below - above) / 2.0);

@@ -209,6 +209,8 @@ impl Scene {
                 (TraceKind::Crashed { .. }, _) => shard.numbered.clear(),
                 _ => {}
             },
+            // All that is shown of these is in their records.
+            Object::Account(_) | Object::Transaction(_) => {}
         }
         if let Some(record) = &entry.record {
             apply_record(object, record);
@@ -284,6 +286,12 @@ fn apply_record(object: &mut Object, record: &ObjectRecord) {
             shard.operations =
                 latest.map(|logged| (logged.number, logged.summary.clone())).collect();
         }
+        (Object::Account(account), ObjectRecord::Account(record)) => {
+            account.record = record.clone();
+        }
+        (Object::Transaction(txn), ObjectRecord::Transaction(record)) => {
+            txn.record = record.clone();
+        }
         _ => {}
     }
 }
@@ -303,6 +311,10 @@ pub fn refusal(kind: &TraceKind) -> Option<String> {
         | TraceKind::OperationConflicted { .. } => "conflict",
         TraceKind::TokensExhausted => "exhausted",
         TraceKind::ClaimRefused { .. } | TraceKind::ReadRefused { .. } => "fenced",
+        TraceKind::RunRefused { outcome, .. } => return Some(outcome.clone()),
+        TraceKind::PrepareRefused { .. } => "no",
+        TraceKind::DecisionRefused { answer, .. } => answer.as_str(),
+        TraceKind::ForgetRefused { .. } => "refused",
         _ => return None,
     };
     Some(word.to_owned())

@@ -12,6 +12,9 @@ use protocol::lease::LeaseRules;
 use protocol::rules::{Preset, RuleValue, Rules};
 use protocol::shard::ShardRules;
 use protocol::trace::{MessageId, ObjectRecord, TraceEvent};
+use protocol::transaction::TwoPhaseRules;
+use protocol::transaction::account::AccountRecord;
+use protocol::transaction::coordinator::TxnRecord;
 
 use super::message::Message;
 
@@ -238,6 +241,28 @@ pub struct Shard {
     pub numbered: Vec<(MessageId, u64, String)>,
 }
 
+/// An account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its node.
+    pub node: NodeId,
+    /// What every object has.
+    pub condition: Condition,
+    /// Its money and its holds.
+    pub record: AccountRecord,
+}
+
+/// The coordinator of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// Its node.
+    pub node: NodeId,
+    /// What every object has.
+    pub condition: Condition,
+    /// How far it is.
+    pub record: TxnRecord,
+}
+
 /// An object of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Object {
@@ -247,6 +272,10 @@ pub enum Object {
     Resource(Resource),
     /// A shard coordinator.
     Shard(Shard),
+    /// An account.
+    Account(Account),
+    /// The coordinator of a transaction.
+    Transaction(Transaction),
 }
 
 impl Object {
@@ -256,6 +285,8 @@ impl Object {
             Self::Lease(lease) => &lease.node,
             Self::Resource(resource) => &resource.node,
             Self::Shard(shard) => &shard.node,
+            Self::Account(account) => &account.node,
+            Self::Transaction(txn) => &txn.node,
         }
     }
 
@@ -265,6 +296,8 @@ impl Object {
             Self::Lease(lease) => &lease.condition,
             Self::Resource(resource) => &resource.condition,
             Self::Shard(shard) => &shard.condition,
+            Self::Account(account) => &account.condition,
+            Self::Transaction(txn) => &txn.condition,
         }
     }
 
@@ -273,6 +306,8 @@ impl Object {
             Self::Lease(lease) => &mut lease.condition,
             Self::Resource(resource) => &mut resource.condition,
             Self::Shard(shard) => &mut shard.condition,
+            Self::Account(account) => &mut account.condition,
+            Self::Transaction(txn) => &mut txn.condition,
         }
     }
 
@@ -319,6 +354,12 @@ impl Object {
                 operations: Vec::new(),
                 numbered: Vec::new(),
             }),
+            ObjectKind::Account => {
+                Self::Account(Account { node, condition, record: AccountRecord::default() })
+            }
+            ObjectKind::Transaction => {
+                Self::Transaction(Transaction { node, condition, record: TxnRecord::default() })
+            }
         }
     }
 }
@@ -335,6 +376,7 @@ fn rules_of(kind: ObjectKind, preset: Preset) -> Vec<(String, RuleValue)> {
         ObjectKind::Lease => named::<LeaseRules>(preset),
         ObjectKind::Resource => named::<FenceRules>(preset),
         ObjectKind::Shard => named::<ShardRules>(preset),
+        ObjectKind::Account | ObjectKind::Transaction => named::<TwoPhaseRules>(preset),
     }
 }
 

@@ -383,7 +383,7 @@ fn immediate(act: &ObjectAct) -> Option<Control> {
     Some(match act {
         ObjectAct::Rules(update) => Control::Rules(update.clone()),
         ObjectAct::Crash { at, stay_down } => {
-            Control::Crash(Crash { at: *at, stay_down: *stay_down })
+            Control::Crash(Crash { at: *at, stay_down: *stay_down, n: None })
         }
         ObjectAct::Restart => Control::Restart,
         ObjectAct::Clock(offset_ms) => {

@@ -9,6 +9,8 @@ use protocol::lease::LeaseReply;
 use protocol::object::Reply;
 use protocol::shard::ShardReply;
 use protocol::trace::ObjectRecord;
+use protocol::transaction::account::AccountReply;
+use protocol::transaction::coordinator::TxnReply;
 
 use super::Runner;
 use crate::client::Outcome;
@@ -134,6 +136,30 @@ fn reply_facts(reply: &Reply) -> Vec<(&'static str, Fact)> {
             ShardReply::Opened { map_epoch } => vec![("map_epoch", count(*map_epoch))],
             ShardReply::Full { keys_max } => vec![("keys_max", count(*keys_max))],
         },
+        Reply::Account(reply) => match reply {
+            AccountReply::Opened { balance }
+            | AccountReply::Already { balance }
+            | AccountReply::Resolved { balance } => vec![("balance", Fact::Number(*balance))],
+            AccountReply::Conflict { decision } => {
+                vec![("decision", Fact::Word(decision.as_str().to_owned()))]
+            }
+            AccountReply::Unknown => Vec::new(),
+        },
+        Reply::Transaction(reply) => match reply {
+            TxnReply::Committed { n_pending } => vec![("n_pending", count(*n_pending))],
+            TxnReply::Aborted { reason } | TxnReply::Refused { reason } => {
+                vec![("reason", Fact::Word(reason.clone()))]
+            }
+            TxnReply::InDoubt { age_ms } => vec![("age_ms", count(*age_ms))],
+            TxnReply::Conflict { difference } => {
+                vec![("difference", Fact::Word(difference.clone()))]
+            }
+            TxnReply::Recovering { attempt } => vec![("attempt", count(*attempt))],
+            TxnReply::Resolving { account } => {
+                vec![("account", Fact::Word(account.to_string()))]
+            }
+            TxnReply::Forgotten => Vec::new(),
+        },
     }
 }
 
@@ -161,6 +187,23 @@ fn record_fact(record: &ObjectRecord, field: &str) -> Fact {
             "number" => count(shard.number),
             "sealed" => Fact::Word(if shard.sealed { "yes" } else { "no" }.to_owned()),
             key => shard.state.get(key).map_or(Fact::Nothing, |value| Fact::Number(*value)),
+        },
+        ObjectRecord::Account(account) => match field {
+            "balance" => account.balance.map_or(Fact::Nothing, Fact::Number),
+            "available" => Fact::Number(account.available()),
+            "reserved" => Fact::Number(account.reserved()),
+            // The state of the hold for this transaction.
+            txn => {
+                let hold = account.holds.iter().find(|(name, _)| name.as_str() == txn);
+                hold.map_or(Fact::Nothing, |(_, hold)| Fact::Word(hold.state.as_str().to_owned()))
+            }
+        },
+        ObjectRecord::Transaction(txn) => match field {
+            "phase" => Fact::Word(txn.phase.as_str().to_owned()),
+            "fence" => count(txn.fence),
+            "pending" => count(txn.n_pending()),
+            "mixed" => Fact::Word(if txn.is_mixed() { "yes" } else { "no" }.to_owned()),
+            _ => Fact::Nothing,
         },
     }
 }

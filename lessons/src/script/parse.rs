@@ -330,9 +330,10 @@ fn parse_object_act(
         "crash" => {
             let stay_down = words.take_all(&["and", "stay", "down"]);
             let at = if words.take("at") { Some(words.next("the point")?) } else { None };
-            let point = |word: &str| CrashPoint::ALL.into_iter().find(|at| point_word(*at) == word);
+            let point = |word: &str| CrashPoint::ALL.into_iter().find(|at| at.as_str() == word);
             let Some(at) = at.map_or(Some(CrashPoint::Now), |word| point(&word)) else {
-                return Err(words.error("use before_persist, after_persist, after_send or now"));
+                let points = CrashPoint::ALL.map(CrashPoint::as_str);
+                return Err(words.error(format!("use one of {}", points.join(", "))));
             };
             let stay_down = stay_down || words.take_all(&["and", "stay", "down"]);
             ObjectAct::Crash { at, stay_down }
@@ -368,16 +369,6 @@ fn parse_object_act(
     })
 }
 
-/// The word of a crash point.
-pub(super) fn point_word(at: CrashPoint) -> &'static str {
-    match at {
-        CrashPoint::Now => "now",
-        CrashPoint::BeforePersist => "before_persist",
-        CrashPoint::AfterPersist => "after_persist",
-        CrashPoint::AfterSend => "after_send",
-    }
-}
-
 fn parse_rules(object: &NodeId, words: &mut Words<'_>) -> Parsed<RulesUpdate> {
     let preset = if words.take("published") {
         Some(Preset::Published)
@@ -411,6 +402,9 @@ fn check_rules(object: &NodeId, update: &RulesUpdate) -> Result<(), String> {
         Some(ObjectKind::Lease) => check::<protocol::lease::LeaseRules>(update),
         Some(ObjectKind::Resource) => check::<protocol::fence::FenceRules>(update),
         Some(ObjectKind::Shard) => check::<protocol::shard::ShardRules>(update),
+        Some(ObjectKind::Account | ObjectKind::Transaction) => {
+            check::<protocol::transaction::TwoPhaseRules>(update)
+        }
         None => Ok(()),
     };
     checked.map_err(|bad| bad.to_string().replace("true or false", "on or off"))

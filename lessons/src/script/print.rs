@@ -6,7 +6,6 @@ use protocol::control::AlarmAction;
 use protocol::ids::Label;
 use protocol::rules::Preset;
 
-use super::parse::point_word;
 use super::{
     Act, Command, Expectation, FieldExpected, Line, MessageFault, ObjectAct, Only, ReplyExpected,
     Script, Step, Under, duration_text,
@@ -180,7 +179,7 @@ fn fmt_object_act(f: &mut Formatter<'_>, object: &str, act: &ObjectAct) -> fmt::
         }
         ObjectAct::Crash { at, stay_down } => {
             let stay_down = if *stay_down { " and stay down" } else { "" };
-            write!(f, "crash {object} at {}{stay_down}", point_word(*at))
+            write!(f, "crash {object} at {}{stay_down}", at.as_str())
         }
         ObjectAct::Restart => write!(f, "restart {object}"),
         ObjectAct::Clock(0) => write!(f, "clock {object} 0"),

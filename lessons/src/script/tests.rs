@@ -109,7 +109,7 @@ fn a_mistake_is_reported_with_its_line_and_what_to_do() {
         ("rules ledger gard=strict", "use guard, fence_per_lease"),
         ("rules ledger fence_reads=yes", "use on or off"),
         ("rules ledger", "add published, repaired, or a rule: guard=none"),
-        ("crash orders at lunch", "use before_persist, after_persist, after_send or now"),
+        ("crash orders at lunch", "use one of now, before_persist, after_persist, after_send"),
         ("clock orders 1h", "say by how much, with a sign"),
         ("wait until orders", "write: wait until orders expires"),
         ("expect broken everything", "use one of: tokens_rise"),

@@ -15,7 +15,11 @@ use crate::control::{AlarmAction, Control, ControlReply, Crash, FAULTS_MAX, Faul
 use crate::ids::{Label, MAX_SAFE_INTEGER, NodeId};
 use crate::machine::{Effect, Effects, Machine};
 use crate::rules::{BadRule, Rules};
-use crate::trace::{CrashPoint, Decision, MessageId, TraceEvent, TraceKind};
+use crate::trace::{CrashPoint, Decision, DeliveryMode, MessageId, TraceEvent, TraceKind};
+
+mod network;
+
+pub use network::{Arrival, OUTBOX_MAX, Outgoing, RESEND_MS};
 
 /// How long the second half of a step takes with an `atomic_…` rule off, in ms, when no
 /// `slow_store` fault says otherwise.
@@ -47,6 +51,15 @@ pub struct HostRecord<R> {
     pub lamport: u64,
     /// Count of own events.
     pub local_seq: u64,
+    /// How messages to other objects leave.
+    #[serde(default)]
+    pub delivery: DeliveryMode,
+    /// Messages that have not been delivered yet, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outbox: Vec<Outgoing>,
+    /// Count of messages.
+    #[serde(default)]
+    pub n_messages: u64,
 }
 
 impl<R: Rules> HostRecord<R> {
@@ -64,6 +77,9 @@ impl<R: Rules> HostRecord<R> {
             tracing,
             lamport: 0,
             local_seq: 0,
+            delivery: DeliveryMode::Auto,
+            outbox: Vec::new(),
+            n_messages: 0,
         }
     }
 }
@@ -126,7 +142,19 @@ pub struct Turn<M: Machine> {
     pub deferred: Option<(u64, M::Input)>,
     /// The answer.
     pub reply: Option<M::Reply>,
+    /// The answer comes with a later turn, under this ticket.
+    pub waits: Option<Ticket>,
+    /// Answers to earlier requests.
+    pub answers: Vec<(Ticket, M::Reply)>,
+    /// How to crash, once the step is whole.
+    passed: Option<CrashPoint>,
+    /// The messages that the step sent, by their numbers in the outbox.
+    sent: Vec<u64>,
 }
+
+/// Names a caller that waits for an answer; counted anew after each start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
 
 impl<M: Machine> Turn<M> {
     fn empty() -> Self {
@@ -138,6 +166,10 @@ impl<M: Machine> Turn<M> {
             unavailable: None,
             deferred: None,
             reply: None,
+            waits: None,
+            answers: Vec::new(),
+            passed: None,
+            sent: Vec::new(),
         }
     }
 }
@@ -148,13 +180,16 @@ pub struct Host<M: Machine> {
     node: NodeId,
     record: HostRecord<M::Rules>,
     machine: M,
+    /// Callers that wait, by the machine's key.
+    waiting: Vec<(u64, Ticket)>,
+    n_tickets: u64,
 }
 
 impl<M: Machine> Host<M> {
     /// The host as it is after a start.
     pub fn restore(node: NodeId, record: HostRecord<M::Rules>, machine: Option<M::Record>) -> Self {
         let machine = M::restore(machine, record.rules);
-        Self { node, record, machine }
+        Self { node, record, machine, waiting: Vec::new(), n_tickets: 0 }
     }
 
     /// Its durable part.
@@ -174,6 +209,15 @@ impl<M: Machine> Host<M> {
 
     /// When the alarm must ring, by the real clock; `None` for no alarm.
     pub fn alarm_at_ms(&self) -> Option<u64> {
+        if self.record.down {
+            return None;
+        }
+        self.deadline_at_ms().into_iter().chain(self.outbox_alarm_at_ms()).min()
+    }
+
+    /// When the machine itself wants to be woken, by the real clock; `None` while its alarm is
+    /// suppressed. The outbox needs the alarm all the same.
+    pub fn deadline_at_ms(&self) -> Option<u64> {
         if self.record.down || self.record.alarm_suppressed {
             return None;
         }
@@ -213,6 +257,16 @@ impl<M: Machine> Host<M> {
         turn
     }
 
+    /// The caller has waited for too long: what it is told.
+    pub fn give_up(&mut self, now_ms: u64, ticket: Ticket) -> Option<M::Reply> {
+        let n_before = self.waiting.len();
+        self.waiting.retain(|(_, other)| *other != ticket);
+        if self.waiting.len() == n_before {
+            return None;
+        }
+        self.machine.gave_up(self.clock_ms(now_ms))
+    }
+
     /// The second half of a step (see [`Turn::deferred`]).
     pub fn deferred(
         &mut self,
@@ -222,27 +276,39 @@ impl<M: Machine> Host<M> {
     ) -> Turn<M> {
         let mut turn = Turn::empty();
         self.step(now_ms, request, input, &mut turn);
+        self.crash_at_passed_point(now_ms, request, 0, &mut turn);
         turn
     }
 
     /// The alarm rang, or a person rang it.
     pub fn alarm(&mut self, now_ms: u64, forced: bool) -> Turn<M> {
         let mut turn = Turn::empty();
-        if self.record.down || (self.record.alarm_suppressed && !forced) {
+        if self.record.down {
+            return turn;
+        }
+        if self.record.alarm_suppressed && !forced {
+            // The outbox is not the machine's: what waits in it goes on after a crash.
+            if !self.record.outbox.is_empty() {
+                self.note_start(now_ms, &mut turn);
+            }
             return turn;
         }
         self.note_start(now_ms, &mut turn);
         let position = turn.events.len();
+        let n_messages = self.record.outbox.len();
         let before = (self.record.lamport, self.record.local_seq);
         self.push(now_ms, None, TraceKind::AlarmFired { forced }, None, &mut turn);
-        self.step(now_ms, None, M::tick(), &mut turn);
+        let input = if forced { M::forced_tick() } else { M::tick() };
+        self.step(now_ms, None, input, &mut turn);
+        turn.reply = None;
         // An alarm that changed nothing is not worth a line: it came early, or twice.
         if !forced && turn.events.len() == position + 1 {
             turn.events.truncate(position);
             (self.record.lamport, self.record.local_seq) = before;
             turn.host_changed = false;
         }
-        turn.host_changed |= !turn.events.is_empty();
+        turn.host_changed |= !turn.events.is_empty() || self.record.outbox.len() != n_messages;
+        self.crash_at_passed_point(now_ms, None, position, &mut turn);
         turn
     }
 
@@ -263,6 +329,9 @@ impl<M: Machine> Host<M> {
                 let named: Vec<_> = entries.map(|(name, value)| (name.to_owned(), value)).collect();
                 let reply = ControlReply::RulesSet { rules: named.iter().cloned().collect() };
                 (TraceKind::RulesChanged { rules: named }, reply)
+            }
+            Control::Crash(crash) if crash.problem(M::KIND).is_some() => {
+                return Err(ControlRefused(crash.problem(M::KIND).unwrap_or_default().to_owned()));
             }
             Control::Crash(crash) if crash.at == CrashPoint::Now => {
                 self.go_down(now_ms, None, crash, &mut turn);
@@ -316,6 +385,14 @@ impl<M: Machine> Host<M> {
                     (TraceKind::AlarmResumed, ControlReply::AlarmResumed)
                 }
             },
+            Control::Delivery(delivery) => {
+                self.set_delivery(now_ms, delivery.mode, &mut turn);
+                return Ok((turn, ControlReply::DeliverySet { mode: delivery.mode }));
+            }
+            Control::Outbox { id, action } => {
+                let reply = self.act_on_message(now_ms, id, action, &mut turn);
+                return Ok((turn, reply));
+            }
         };
         self.push(now_ms, None, kind, None, &mut turn);
         Ok((turn, reply))
@@ -335,16 +412,36 @@ impl<M: Machine> Host<M> {
     ) {
         let mut effects = Effects::<M>::new();
         self.machine.step(self.clock_ms(now_ms), input, &mut effects);
+        let mut sends = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Persist(record) => turn.record = Some(record),
                 Effect::Reply(reply) => turn.reply = Some(reply),
-                Effect::Record(kind, decision) => self.push(now_ms, request, kind, decision, turn),
+                Effect::Record(kind, decision) => {
+                    self.note_passed_point(&kind, turn);
+                    self.push(now_ms, request, kind, decision, turn);
+                }
                 Effect::Defer(input) => turn.deferred = Some((STORE_DELAY_MS, input)),
+                Effect::Send { to, message } => sends.push((to, message)),
+                Effect::Await(key) => {
+                    self.n_tickets += 1;
+                    self.waiting.push((key, Ticket(self.n_tickets)));
+                    turn.waits = Some(Ticket(self.n_tickets));
+                }
+                Effect::Answer(key, reply) => {
+                    let waiting = std::mem::take(&mut self.waiting);
+                    let (told, others) = waiting.into_iter().partition(|(one, _)| *one == key);
+                    self.waiting = others;
+                    let told: Vec<(u64, Ticket)> = told;
+                    turn.answers.extend(told.into_iter().map(|(_, to)| (to, reply.clone())));
+                }
             }
         }
         if let (true, Some(last)) = (turn.record.is_some(), turn.events.last_mut()) {
             last.record = Some(M::traced(self.machine.record()));
+        }
+        for (to, message) in sends {
+            self.send(now_ms, request, to, message, turn);
         }
     }
 
@@ -397,8 +494,23 @@ impl<M: Machine> Host<M> {
         n_before_step: usize,
         turn: &mut Turn<M>,
     ) {
+        if self.record.crash.is_some_and(|crash| !crash.at.is_of_transaction()) {
+            turn.passed = self.record.crash.map(|crash| crash.at);
+        }
+        self.crash_at_passed_point(now_ms, request, n_before_step, turn);
+    }
+
+    /// Crashes if the step has passed the point for which a crash waits.
+    fn crash_at_passed_point(
+        &mut self,
+        now_ms: u64,
+        request: Option<&MessageId>,
+        n_before_step: usize,
+        turn: &mut Turn<M>,
+    ) {
+        let Some(way) = turn.passed.take() else { return };
         let Some(crash) = self.record.crash.take() else { return };
-        if crash.at == CrashPoint::BeforePersist {
+        if way == CrashPoint::BeforePersist {
             // What the step did never becomes true, so the log must not show it. That the
             // object had started before is true.
             let n_lost = (turn.events.len() - n_before_step) as u64;
@@ -406,13 +518,43 @@ impl<M: Machine> Host<M> {
             self.record.lamport -= n_lost;
             turn.events.truncate(n_before_step);
             turn.deferred = None;
+            self.record.outbox.retain(|message| !turn.sent.contains(&message.id));
         }
         self.go_down(now_ms, request, crash, turn);
-        turn.crash = Some(crash.at);
-        if crash.at != CrashPoint::AfterSend {
+        turn.crash = Some(way);
+        if way != CrashPoint::AfterSend {
             turn.reply = None;
             turn.deferred = None;
+            turn.answers.clear();
         }
+        turn.waits = None;
+    }
+
+    /// Whether the crash that waits is for the point that this event marks, and how the
+    /// object then crashes.
+    fn note_passed_point(&self, kind: &TraceKind, turn: &mut Turn<M>) {
+        let Some(crash) = self.record.crash else { return };
+        let n = crash.n.unwrap_or(1);
+        let way = match (crash.at, kind) {
+            (CrashPoint::AfterPreparing, TraceKind::PreparingRecorded { .. })
+            | (CrashPoint::AfterDecision, TraceKind::DecisionRecorded { .. }) => {
+                CrashPoint::AfterPersist
+            }
+            (CrashPoint::BeforeDecision, TraceKind::DecisionRecorded { .. })
+            | (CrashPoint::BeforeDone, TraceKind::TransactionDone { .. }) => {
+                CrashPoint::BeforePersist
+            }
+            (CrashPoint::AfterNthVote, TraceKind::VoteReceived { n_votes, .. })
+                if *n_votes == n =>
+            {
+                CrashPoint::AfterPersist
+            }
+            (CrashPoint::AfterNthAck, TraceKind::AckReceived { n_acked, .. }) if *n_acked == n => {
+                CrashPoint::AfterPersist
+            }
+            _ => return,
+        };
+        turn.passed = Some(way);
     }
 
     fn go_down(
@@ -442,6 +584,10 @@ impl<M: Machine> Host<M> {
         turn: &mut Turn<M>,
     ) -> Option<Fault> {
         let index = self.record.faults.iter().position(|f| f.matches(action, operation, from))?;
+        Some(self.use_up_fault(index, turn))
+    }
+
+    fn use_up_fault(&mut self, index: usize, turn: &mut Turn<M>) -> Fault {
         let fault = &mut self.record.faults[index];
         let taken = fault.clone();
         if let Some(times) = &mut fault.times {
@@ -451,7 +597,7 @@ impl<M: Machine> Host<M> {
                 self.record.faults.remove(index);
             }
         }
-        Some(taken)
+        taken
     }
 }
 
@@ -593,7 +739,7 @@ mod tests {
     }
 
     fn crash(at: CrashPoint, stay_down: bool) -> Control {
-        Control::Crash(Crash { at, stay_down })
+        Control::Crash(Crash { at, stay_down, n: None })
     }
 
     fn alarm(action: AlarmAction) -> Control {
@@ -607,7 +753,7 @@ mod tests {
     fn fault(message: &str, from: Option<&str>, action: FaultAction, times: Option<u32>) -> Fault {
         let from = from.map(|name| Label::try_from(name).expect("a name"));
         let delay_ms = (action == FaultAction::SlowStore).then_some(500);
-        Fault { message: message.to_owned(), from, action, delay_ms, times }
+        Fault { message: message.to_owned(), from, to: None, reply: false, action, delay_ms, times }
     }
 
     /// The kinds of event, as the log spells them.

@@ -103,6 +103,11 @@ impl TtlMs {
     }
 }
 
+bounded_integer!(
+    /// How long a coordinator waits for votes, in milliseconds: 100 ms to 10 min.
+    VoteWithinMs, u64, "u64", 100, 600_000
+);
+
 /// Why a number was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
@@ -215,11 +220,16 @@ pub enum ObjectKind {
     Resource,
     /// The single writer of one shard.
     Shard,
+    /// Holds money, and reserves it while a transaction is in doubt.
+    Account,
+    /// Coordinates one transaction.
+    Transaction,
 }
 
 impl ObjectKind {
     /// Every kind, in the order in which pages list them.
-    pub const ALL: [Self; 3] = [Self::Lease, Self::Resource, Self::Shard];
+    pub const ALL: [Self; 5] =
+        [Self::Lease, Self::Resource, Self::Shard, Self::Account, Self::Transaction];
 
     /// The word used in node ids and in `/objects/{kind}/…`.
     pub const fn as_str(self) -> &'static str {
@@ -227,6 +237,8 @@ impl ObjectKind {
             Self::Lease => "lease",
             Self::Resource => "resource",
             Self::Shard => "shard",
+            Self::Account => "account",
+            Self::Transaction => "transaction",
         }
     }
 
@@ -236,6 +248,8 @@ impl ObjectKind {
             Self::Lease => "leases",
             Self::Resource => "resources",
             Self::Shard => "shards",
+            Self::Account => "accounts",
+            Self::Transaction => "transactions",
         }
     }
 
@@ -304,7 +318,8 @@ impl TryFrom<String> for NodeId {
     fn try_from(text: String) -> Result<Self, BadName> {
         let bad = || BadName {
             given: text.chars().take(80).collect(),
-            allowed: "lab, client/NAME, lease/NAME, resource/NAME, shard/NAME",
+            allowed: "lab, client/NAME, lease/NAME, resource/NAME, shard/NAME, account/NAME, \
+                      transaction/NAME",
         };
         if text == "lab" {
             return Ok(Self::Lab);
@@ -363,7 +378,15 @@ mod tests {
 
     #[test]
     fn node_ids_round_trip_through_text() {
-        for text in ["lab", "client/A", "lease/orders", "resource/ledger", "shard/7"] {
+        for text in [
+            "lab",
+            "client/A",
+            "lease/orders",
+            "resource/ledger",
+            "shard/7",
+            "account/a",
+            "transaction/t1",
+        ] {
             let node = NodeId::try_from(text.to_owned()).expect(text);
             assert_eq!(node.to_string(), text);
         }

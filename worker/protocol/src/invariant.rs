@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{Label, NodeId};
 use crate::trace::{MessageId, TraceEvent, TraceKind};
 
+mod transactions;
+
 /// What must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,11 +37,25 @@ pub enum Invariant {
     OneEffectPerOpId,
     /// A key has one shard at a time.
     OneShardPerKey,
+    /// AC1: a transaction ends everywhere in the same way.
+    Agreement,
+    /// AC2: it commits only if every participant holds its leg.
+    Validity,
+    /// AC3: a decision does not change.
+    Stability,
+    /// AC4, as far as a log can show it: when it is over, nobody holds anything for it.
+    NothingLeftPrepared,
+    /// No account falls below zero.
+    NoOverdraft,
+    /// What one account loses another gets.
+    MoneyConserved,
+    /// Every caller is told the same.
+    SameOutcomeTold,
 }
 
 impl Invariant {
     /// Every one, in the order in which the strip shows them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 16] = [
         Self::TokensRise,
         Self::OneHolder,
         Self::EffectsInTokenOrder,
@@ -49,6 +65,13 @@ impl Invariant {
         Self::OneOperationPerNumber,
         Self::OneEffectPerOpId,
         Self::OneShardPerKey,
+        Self::Agreement,
+        Self::Validity,
+        Self::Stability,
+        Self::NothingLeftPrepared,
+        Self::NoOverdraft,
+        Self::MoneyConserved,
+        Self::SameOutcomeTold,
     ];
 
     /// The word used in scripts: `no_older_effect`.
@@ -63,6 +86,13 @@ impl Invariant {
             Self::OneOperationPerNumber => "one_operation_per_number",
             Self::OneEffectPerOpId => "one_effect_per_op_id",
             Self::OneShardPerKey => "one_shard_per_key",
+            Self::Agreement => "agreement",
+            Self::Validity => "validity",
+            Self::Stability => "stability",
+            Self::NothingLeftPrepared => "nothing_left_prepared",
+            Self::NoOverdraft => "no_overdraft",
+            Self::MoneyConserved => "money_conserved",
+            Self::SameOutcomeTold => "same_outcome_told",
         }
     }
 
@@ -78,6 +108,13 @@ impl Invariant {
             Self::OneOperationPerNumber => "one operation per number",
             Self::OneEffectPerOpId => "one effect per operation",
             Self::OneShardPerKey => "one shard per key",
+            Self::Agreement => "agreement",
+            Self::Validity => "validity",
+            Self::Stability => "stability",
+            Self::NothingLeftPrepared => "nothing left prepared",
+            Self::NoOverdraft => "no overdraft",
+            Self::MoneyConserved => "money conserved",
+            Self::SameOutcomeTold => "same outcome told",
         }
     }
 
@@ -99,6 +136,17 @@ impl Invariant {
                 "An operation that is sent twice under one id has one effect."
             }
             Self::OneShardPerKey => "No two shards serve the same key at the same time.",
+            Self::Agreement => "A transaction is done by all of its accounts or by none.",
+            Self::Validity => "A transaction commits only if every account holds its leg for it.",
+            Self::Stability => "What was decided once is never decided otherwise.",
+            Self::NothingLeftPrepared => {
+                "When a transaction is over, no account holds anything for it."
+            }
+            Self::NoOverdraft => "No account falls below zero.",
+            Self::MoneyConserved => {
+                "Once all legs of a transaction have ended, what was taken is what was given."
+            }
+            Self::SameOutcomeTold => "All callers of a transaction are told the same outcome.",
         }
     }
 
@@ -129,6 +177,13 @@ impl Invariant {
             Self::OneEffectPerOpId => {
                 matches!(kind, TraceKind::OperationApplied { op_id: Some(_), .. })
             }
+            Self::Agreement
+            | Self::Validity
+            | Self::Stability
+            | Self::NothingLeftPrepared
+            | Self::MoneyConserved
+            | Self::SameOutcomeTold => matches!(kind, TraceKind::PreparingRecorded { .. }),
+            Self::NoOverdraft => matches!(kind, TraceKind::AccountOpened { .. }),
         }
     }
 }
@@ -158,6 +213,7 @@ pub struct Checkers {
     numbers: BTreeMap<NodeId, u64>,
     shard_of_key: BTreeMap<Label, NodeId>,
     sealed: BTreeSet<NodeId>,
+    transactions: transactions::Transactions,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -186,6 +242,9 @@ impl Checkers {
     /// Takes the next event of the log.
     pub fn observe(&mut self, event: &TraceEvent) {
         self.concerned.extend(Invariant::ALL.into_iter().filter(|one| one.concerns(&event.kind)));
+        for (invariant, sentence) in self.transactions.observe(event) {
+            self.broken(invariant, event, sentence);
+        }
         match &event.kind {
             TraceKind::RequestSent { .. } => {
                 if let Some(request) = &event.request {

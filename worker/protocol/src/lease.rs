@@ -875,6 +875,9 @@ mod tests {
                     }
                     Effect::Reply(answer) => reply = said(answer),
                     Effect::Record(..) => {}
+                    Effect::Send { .. } | Effect::Await(_) | Effect::Answer(..) => {
+                        panic!("it talks to nobody and answers at once")
+                    }
                     Effect::Defer(_) => panic!("a lease defers nothing: {line}"),
                 }
             }

@@ -10,10 +10,11 @@
 
 use core::fmt::Debug;
 
-use crate::ids::ObjectKind;
+use crate::ids::{NodeId, ObjectKind};
 use crate::rules::Rules;
 use crate::table::Tabled;
 use crate::trace::{Decision, ObjectRecord, TraceKind};
+use crate::transaction::message::Message;
 
 /// What a machine asks of its shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub enum Effect<Record, Reply, Input> {
     /// I/O has been awaited, in the same request. Other inputs get in between, and a
     /// crash loses it.
     Defer(Input),
+    /// Send this to another object. Its answer, if one comes, is another input.
+    Send {
+        /// Whom.
+        to: NodeId,
+        /// What.
+        message: Message,
+    },
+    /// Whoever sent the request that caused this step is answered later, under this key. A
+    /// crash loses the caller, as it loses everything volatile.
+    Await(u64),
+    /// Answer everybody who waits under this key.
+    Answer(u64, Reply),
 }
 
 /// The effects of one machine.
@@ -69,6 +82,29 @@ pub trait Machine: Sized {
     /// The input that an alarm stands for.
     fn tick() -> Self::Input;
 
+    /// The input that an alarm stands for which a person rings, early perhaps.
+    fn forced_tick() -> Self::Input {
+        Self::tick()
+    }
+
     /// When a tick could change something, by the object's own clock.
     fn next_deadline(&self) -> Option<u64>;
+
+    /// The input that a message of another object stands for; `None` when it means nothing
+    /// to this kind of object.
+    fn received(_from: &NodeId, _message: Message) -> Option<Self::Input> {
+        None
+    }
+
+    /// The input that a message stands for which did not reach its object; `None` when the
+    /// machine does not care. `why` is a word: `down`, `unreachable` or `crashed`.
+    fn undelivered(_to: &NodeId, _message: &Message, _why: &str) -> Option<Self::Input> {
+        None
+    }
+
+    /// What a caller is told who has waited for too long; `None` for a machine that lets
+    /// nobody wait.
+    fn gave_up(&self, _now_ms: u64) -> Option<Self::Reply> {
+        None
+    }
 }

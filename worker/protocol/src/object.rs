@@ -6,6 +6,10 @@ use crate::fence::{Claim, FenceInput, FenceReply, Read, Write};
 use crate::ids::ObjectKind;
 use crate::lease::{Acquire, ForceRelease, LeaseInput, LeaseReply, Release, Renew};
 use crate::shard::{Apply, Open, Seal, ShardInput, ShardReply};
+use crate::transaction::account::{Account, AccountInput, AccountReply, OpenAccount, ResolveHold};
+use crate::transaction::coordinator::{
+    ForgetTxn, Recover, ResolveLeg, Run, TxnCoordinator, TxnInput, TxnReply,
+};
 
 /// One request to an object: `POST /api/labs/{lab}/{kind}s/{name}/{operation}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -31,6 +35,18 @@ pub enum Request {
     Seal(Seal),
     /// `shards/…/open`
     Open(Open),
+    /// `accounts/…/open`
+    OpenAccount(OpenAccount),
+    /// `accounts/…/resolve`
+    ResolveHold(ResolveHold),
+    /// `transactions/…/run`
+    Run(Run),
+    /// `transactions/…/recover`
+    Recover(Recover),
+    /// `transactions/…/resolve`
+    ResolveLeg(ResolveLeg),
+    /// `transactions/…/forget`
+    Forget(ForgetTxn),
 }
 
 impl Request {
@@ -42,6 +58,10 @@ impl Request {
             }
             Self::Claim(_) | Self::Write(_) | Self::Read(_) => ObjectKind::Resource,
             Self::Apply(_) | Self::Seal(_) | Self::Open(_) => ObjectKind::Shard,
+            Self::OpenAccount(_) | Self::ResolveHold(_) => ObjectKind::Account,
+            Self::Run(_) | Self::Recover(_) | Self::ResolveLeg(_) | Self::Forget(_) => {
+                ObjectKind::Transaction
+            }
         }
     }
 
@@ -57,7 +77,11 @@ impl Request {
             Self::Read(_) => "read",
             Self::Apply(_) => "apply",
             Self::Seal(_) => "seal",
-            Self::Open(_) => "open",
+            Self::Open(_) | Self::OpenAccount(_) => "open",
+            Self::ResolveHold(_) | Self::ResolveLeg(_) => "resolve",
+            Self::Run(_) => "run",
+            Self::Recover(_) => "recover",
+            Self::Forget(_) => "forget",
         }
     }
 
@@ -79,6 +103,21 @@ impl Request {
             Self::Apply(apply) => apply.op.summary(),
             Self::Seal(seal) => format!("seal for map {}", seal.map_epoch),
             Self::Open(open) => format!("open for map {}", open.map_epoch),
+            Self::OpenAccount(open) => format!("open with {}", open.balance),
+            Self::ResolveHold(resolve) => {
+                format!("{} {} by hand", resolve.decision, resolve.transaction)
+            }
+            Self::Run(run) => {
+                let legs = run.legs.as_slice().iter();
+                let legs: Vec<_> =
+                    legs.map(|leg| format!("{} {:+}", leg.account, leg.delta.get())).collect();
+                format!("run {}", legs.join(", "))
+            }
+            Self::Recover(_) => "recover".to_owned(),
+            Self::ResolveLeg(resolve) => {
+                format!("{} {} by hand", resolve.decision, resolve.account)
+            }
+            Self::Forget(_) => "forget".to_owned(),
         }
     }
 }
@@ -93,6 +132,10 @@ pub enum Reply {
     Resource(FenceReply),
     /// Of a shard coordinator.
     Shard(ShardReply),
+    /// Of an account.
+    Account(AccountReply),
+    /// Of a transaction's coordinator.
+    Transaction(TxnReply),
 }
 
 impl Reply {
@@ -130,6 +173,23 @@ impl Reply {
                 ShardReply::Opened { .. } => "opened",
                 ShardReply::Full { .. } => "full",
             },
+            Self::Account(reply) => match reply {
+                AccountReply::Opened { .. } => "opened",
+                AccountReply::Already { .. } => "already",
+                AccountReply::Resolved { .. } => "resolved",
+                AccountReply::Conflict { .. } => "conflict",
+                AccountReply::Unknown => "unknown",
+            },
+            Self::Transaction(reply) => match reply {
+                TxnReply::Committed { .. } => "committed",
+                TxnReply::Aborted { .. } => "aborted",
+                TxnReply::InDoubt { .. } => "in_doubt",
+                TxnReply::Conflict { .. } => "conflict",
+                TxnReply::Refused { .. } => "refused",
+                TxnReply::Recovering { .. } => "recovering",
+                TxnReply::Resolving { .. } => "resolving",
+                TxnReply::Forgotten => "forgotten",
+            },
         }
     }
 
@@ -153,6 +213,17 @@ impl Reply {
             }
             Self::Shard(ShardReply::Applied { seq, .. } | ShardReply::Duplicate { seq }) => {
                 format!("{} · number {seq}", self.outcome())
+            }
+            Self::Account(
+                AccountReply::Opened { balance }
+                | AccountReply::Already { balance }
+                | AccountReply::Resolved { balance },
+            ) => format!("{} · balance {balance}", self.outcome()),
+            Self::Transaction(TxnReply::Aborted { reason }) => {
+                format!("aborted · {}", reason.replace('_', " "))
+            }
+            Self::Transaction(TxnReply::Committed { n_pending }) if *n_pending > 0 => {
+                format!("committed · {n_pending} still to acknowledge")
             }
             _ => self.outcome().replace('_', " "),
         }
@@ -213,6 +284,36 @@ impl Addressed for crate::shard::ShardCoordinator {
     }
 }
 
+impl Addressed for Account {
+    fn input(request: Request) -> Option<AccountInput> {
+        Some(match request {
+            Request::OpenAccount(open) => AccountInput::Open(open),
+            Request::ResolveHold(resolve) => AccountInput::Resolve(resolve),
+            _ => return None,
+        })
+    }
+
+    fn reply(reply: AccountReply) -> Reply {
+        Reply::Account(reply)
+    }
+}
+
+impl Addressed for TxnCoordinator {
+    fn input(request: Request) -> Option<TxnInput> {
+        Some(match request {
+            Request::Run(run) => TxnInput::Run(run),
+            Request::Recover(_) => TxnInput::Recover,
+            Request::ResolveLeg(resolve) => TxnInput::Resolve(resolve),
+            Request::Forget(_) => TxnInput::Forget,
+            _ => return None,
+        })
+    }
+
+    fn reply(reply: TxnReply) -> Reply {
+        Reply::Transaction(reply)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde::de::DeserializeOwned;
@@ -231,6 +332,7 @@ mod tests {
         let put = r#"{"op":{"type":"put","key":"k","value":5}}"#;
         let add = r#"{"op":{"type":"add","key":"k","amount":-2}}"#;
         let acquire = r#"{"holder":"A","ttl_ms":2000}"#;
+        let legs = r#"{"legs":[{"account":"a","delta":-30},{"account":"b","delta":30}]}"#;
         let write = r#"{"lease":"orders","token":7,"key":"balance","value":95}"#;
         vec![
             (Request::Acquire(body(acquire)), "leases/acquire", "acquire for 2 s"),
@@ -261,6 +363,24 @@ mod tests {
             (Request::Apply(body(add)), "shards/apply", "add k + -2"),
             (Request::Seal(body(r#"{"map_epoch":2}"#)), "shards/seal", "seal for map 2"),
             (Request::Open(body(r#"{"map_epoch":2}"#)), "shards/open", "open for map 2"),
+            (Request::OpenAccount(body(r#"{"balance":100}"#)), "accounts/open", "open with 100"),
+            (
+                Request::ResolveHold(body(
+                    r#"{"transaction":"t1","decision":"abort","reason":"stuck"}"#,
+                )),
+                "accounts/resolve",
+                "abort t1 by hand",
+            ),
+            (Request::Run(body(legs)), "transactions/run", "run a -30, b +30"),
+            (Request::Recover(body("{}")), "transactions/recover", "recover"),
+            (
+                Request::ResolveLeg(body(
+                    r#"{"account":"a","decision":"commit","reason":"stuck"}"#,
+                )),
+                "transactions/resolve",
+                "commit a by hand",
+            ),
+            (Request::Forget(body("{}")), "transactions/forget", "forget"),
         ]
     }
 
@@ -274,6 +394,8 @@ mod tests {
                 LeaseAuthority::input(request.clone()).is_some(),
                 FencedResource::input(request.clone()).is_some(),
                 ShardCoordinator::input(request.clone()).is_some(),
+                Account::input(request.clone()).is_some(),
+                TxnCoordinator::input(request.clone()).is_some(),
             ];
             let expected = ObjectKind::ALL.map(|kind| kind == request.kind());
             assert_eq!(taken_by, expected, "{path}");
@@ -297,6 +419,12 @@ mod tests {
                 Request::Apply(_) => serde_json::from_value::<Apply>(more).is_ok(),
                 Request::Seal(_) => serde_json::from_value::<Seal>(more).is_ok(),
                 Request::Open(_) => serde_json::from_value::<Open>(more).is_ok(),
+                Request::OpenAccount(_) => serde_json::from_value::<OpenAccount>(more).is_ok(),
+                Request::ResolveHold(_) => serde_json::from_value::<ResolveHold>(more).is_ok(),
+                Request::Run(_) => serde_json::from_value::<Run>(more).is_ok(),
+                Request::Recover(_) => serde_json::from_value::<Recover>(more).is_ok(),
+                Request::ResolveLeg(_) => serde_json::from_value::<ResolveLeg>(more).is_ok(),
+                Request::Forget(_) => serde_json::from_value::<ForgetTxn>(more).is_ok(),
             };
             assert!(!is_accepted, "{path}: {json}");
         }
@@ -342,6 +470,29 @@ mod tests {
                 r#"{"outcome":"full","keys_max":64}"#,
             ]
             .map(|json| ShardCoordinator::reply(body(json))),
+        )
+        .chain(
+            [
+                r#"{"outcome":"opened","balance":100}"#,
+                r#"{"outcome":"already","balance":100}"#,
+                r#"{"outcome":"resolved","balance":70}"#,
+                r#"{"outcome":"conflict","decision":"abort"}"#,
+                r#"{"outcome":"unknown"}"#,
+            ]
+            .map(|json| Account::reply(body(json))),
+        )
+        .chain(
+            [
+                r#"{"outcome":"committed","n_pending":2}"#,
+                r#"{"outcome":"aborted","reason":"insufficient_funds: a"}"#,
+                r#"{"outcome":"in_doubt","age_ms":5}"#,
+                r#"{"outcome":"conflict","difference":"it has 2 legs and the request has 3"}"#,
+                r#"{"outcome":"refused","reason":"a has two legs: add them up"}"#,
+                r#"{"outcome":"recovering","attempt":2}"#,
+                r#"{"outcome":"resolving","account":"a"}"#,
+                r#"{"outcome":"forgotten"}"#,
+            ]
+            .map(|json| TxnCoordinator::reply(body(json))),
         )
         .collect();
         for reply in replies {

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
-use crate::control::{Alarm, Clock, ControlReply, Crash, Fault};
+use crate::control::{Alarm, Clock, ControlReply, Crash, Delivery, Fault};
 use crate::fence::{Claim, FenceReply, Read, Write};
 use crate::ids::{
     Count, FencingToken, NAME_LENGTH_MAX, OffsetMs, TimestampMs, TtlMs, Value, WaitMs,
@@ -17,15 +17,17 @@ use crate::ids::{
 use crate::lease::{Acquire, ForceRelease, LeaseReply, Release, Renew};
 use crate::rules::RulesUpdate;
 use crate::shard::{Apply, Open, Seal, ShardReply};
+use crate::transaction::account::{AccountReply, OpenAccount, ResolveHold};
+use crate::transaction::coordinator::{ForgetTxn, Recover, ResolveLeg, Run, TxnReply};
 
 mod answers;
 
 use answers::{
     About, CreateLab, Created, EventsPage, Forgotten, Health, Inspected, Problem, Recorded, Report,
-    Tables,
+    Tables, Waiting,
 };
 
-const ABOUT: &str = "Leases, fencing tokens and shards on real Durable Objects, to be broken on \
+const ABOUT: &str = "Leases, fencing tokens, shards and two-phase commit on real Durable Objects, to be broken on \
 purpose.\n\nA *lab* is a private world; knowing its name is the permission to use it. Protocol \
 outcomes, refusals included, are `200` with a tagged body. What is malformed is `400`, and the \
 `detail` of every problem says what to do.\n\nAn answer names a `fencepost-lamport` time. A client \
@@ -42,6 +44,8 @@ pub fn document() -> Json {
     leases(&mut paths);
     resources(&mut paths);
     shards(&mut paths);
+    accounts(&mut paths);
+    transactions(&mut paths);
     controls(&mut paths);
     let mut schemas = paths.generator.take_definitions(true);
     add_ranges(&mut schemas);
@@ -103,7 +107,8 @@ impl Paths {
         if let Some(example) = &endpoint.example {
             let schema = self.generator.subschema_for::<Body>();
             let content = json!({ "application/json": { "schema": schema, "example": example } });
-            let required = !["create-lab", "set-restart"].contains(&endpoint.id);
+            let may_be_absent = ["create-lab", "set-restart", "recover", "forget"];
+            let required = !may_be_absent.contains(&endpoint.id);
             operation["requestBody"] = json!({ "required": required, "content": content });
         }
         let path = endpoint.path.split('?').next().unwrap_or(endpoint.path);
@@ -124,6 +129,25 @@ impl Paths {
             method: "post",
             path: &path,
             id: word,
+            summary,
+            example: Some(example),
+            status: 200,
+            problems: &[413, 429, 503],
+        });
+    }
+
+    /// An operation whose word another kind of object has too.
+    fn named<Body: JsonSchema, Reply: JsonSchema>(
+        &mut self,
+        (plural, word, id): (&str, &str, &str),
+        summary: &str,
+        example: Json,
+    ) {
+        let path = format!("/api/labs/{{lab}}/{plural}/{{name}}/{word}");
+        self.add::<Body, Reply>(&Endpoint {
+            method: "post",
+            path: &path,
+            id,
             summary,
             example: Some(example),
             status: 200,
@@ -277,7 +301,87 @@ fn shards(paths: &mut Paths) {
     );
 }
 
+fn accounts(paths: &mut Paths) {
+    paths.get::<Inspected>(
+        "/api/labs/{lab}/accounts/{name}",
+        "inspect-account",
+        "The account as it is; `in_doubt` lists what it waits for",
+    );
+    paths.named::<OpenAccount, AccountReply>(
+        ("accounts", "open", "open-account"),
+        "Opens the account with this much in it",
+        json!({ "balance": 100 }),
+    );
+    paths.named::<ResolveHold, AccountReply>(
+        ("accounts", "resolve", "resolve-hold"),
+        "Decides by hand for an account in doubt; that it was by hand, and why, is kept",
+        json!({ "transaction": "t1", "decision": "abort", "reason": "the coordinator is gone" }),
+    );
+}
+
+fn transactions(paths: &mut Paths) {
+    paths.get::<Inspected>(
+        "/api/labs/{lab}/transactions/{name}",
+        "inspect-transaction",
+        "The transaction as it is; `in_doubt` lists the legs that have not acknowledged",
+    );
+    let legs = json!([{ "account": "a", "delta": -30 }, { "account": "b", "delta": 30 }]);
+    paths.named::<Run, TxnReply>(
+        ("transactions", "run", "run"),
+        "Runs the transaction, or tells what became of it. Answers when the decision is durable",
+        json!({ "legs": legs }),
+    );
+    paths.named::<Recover, TxnReply>(
+        ("transactions", "recover", "recover"),
+        "Does now what the alarm would do",
+        json!({}),
+    );
+    paths.named::<ResolveLeg, TxnReply>(
+        ("transactions", "resolve", "resolve-leg"),
+        "Tells one account in doubt what to do, by hand",
+        json!({ "account": "a", "decision": "abort", "reason": "the customer called" }),
+    );
+    paths.named::<ForgetTxn, TxnReply>(
+        ("transactions", "forget", "forget"),
+        "Lets the accounts forget a transaction that all of them have acknowledged",
+        json!({}),
+    );
+}
+
+fn outbox(paths: &mut Paths) {
+    paths.add::<Delivery, ControlReply>(&Endpoint {
+        method: "put",
+        path: "/api/labs/{lab}/delivery",
+        id: "set-delivery",
+        summary: "How messages between objects leave: `auto`, or `manual` and by hand",
+        example: Some(json!({ "mode": "manual" })),
+        status: 200,
+        problems: &[413],
+    });
+    paths.get::<Waiting>(
+        "/api/labs/{lab}/objects/{kind}/{name}/outbox",
+        "read-outbox",
+        "The messages that have not been delivered",
+    );
+    for (word, summary) in [
+        ("deliver", "Lets a waiting message leave"),
+        ("drop", "Throws a waiting message away"),
+        ("duplicate", "Makes a second copy of a waiting message"),
+    ] {
+        paths.add::<(), ControlReply>(&Endpoint {
+            method: "post",
+            path: &format!("/api/labs/{{lab}}/objects/{{kind}}/{{name}}/outbox/{{id}}/{word}"),
+            id: &format!("{word}-message"),
+            summary,
+            example: None,
+            status: 200,
+            problems: &[429],
+        });
+    }
+}
+
 fn controls(paths: &mut Paths) {
+    outbox(paths);
     paths.get::<Tables>(
         "/api/labs/{lab}/objects/{kind}/{name}/tables",
         "read-tables",
@@ -329,7 +433,11 @@ fn parameters(path: &str, id: &str) -> Json {
         parameters.push(text("lab", "^[a-z2-7]{26}$"));
     }
     if path.contains("{kind}") {
-        parameters.push(text("kind", "^(lease|resource|shard)$"));
+        parameters.push(text("kind", "^(lease|resource|shard|account|transaction)$"));
+    }
+    if path.contains("{id}") {
+        let schema = json!({ "type": "integer", "minimum": 1 });
+        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": schema }));
     }
     if path.contains("{name}") {
         parameters.push(text("name", "^[a-z0-9._-]{1,64}$"));
@@ -348,9 +456,14 @@ fn parameters(path: &str, id: &str) -> Json {
 
 /// A command that can be typed as it stands, once `$HOST` and `$LAB` are set.
 fn curl(endpoint: &Endpoint<'_>) -> String {
-    let name = if endpoint.path.contains("shards") { "7" } else { "orders" };
-    let path =
-        endpoint.path.replace("{lab}", "$LAB").replace("{kind}", "lease").replace("{name}", name);
+    let (kind, name) = match endpoint.path {
+        path if path.contains("shards") => ("shard", "7"),
+        path if path.contains("accounts") => ("account", "a"),
+        path if path.contains("transactions") || path.contains("outbox") => ("transaction", "t1"),
+        _ => ("lease", "orders"),
+    };
+    let path = endpoint.path.replace("{lab}", "$LAB").replace("{kind}", kind);
+    let path = path.replace("{name}", name).replace("{id}", "1");
     let method = match endpoint.method {
         "get" => String::new(),
         other => format!(" -X {}", other.to_uppercase()),
@@ -414,7 +527,7 @@ mod tests {
         let paths = document["paths"].as_object().expect("paths");
         let operations: Vec<&Json> =
             paths.values().flat_map(|path| path.as_object().expect("methods").values()).collect();
-        assert_eq!(operations.len(), 27);
+        assert_eq!(operations.len(), 40);
         let mut ids: Vec<_> = operations.iter().map(|one| one["operationId"].as_str()).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -7,11 +7,13 @@
 //! Invariant: the same calls give the same log. It has no randomness of its own: whoever
 //! wants a random schedule draws it outside and calls in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::control::{Control, ControlReply};
+use crate::control::{Control, ControlReply, Delivery};
 use crate::fence::FencedResource;
-use crate::host::{ControlRefused, Envelope, Host, HostRecord, Turn, Unavailable};
+use crate::host::{
+    self, Arrival, ControlRefused, Envelope, Host, HostRecord, Outgoing, Turn, Unavailable,
+};
 use crate::ids::{NodeId, ObjectKind};
 use crate::lease::LeaseAuthority;
 use crate::machine::Machine;
@@ -19,7 +21,12 @@ use crate::object::{Addressed, Reply, Request};
 use crate::rules::{Preset, Rules, RulesUpdate};
 use crate::shard::ShardCoordinator;
 use crate::table::{Rows, TableSchema, Tabled};
-use crate::trace::{CrashPoint, MessageId, ObjectRecord, TraceEvent, TraceKind};
+use crate::trace::{CrashPoint, DeliveryMode, MessageId, ObjectRecord, TraceEvent, TraceKind};
+use crate::transaction::account::Account;
+use crate::transaction::coordinator::TxnCoordinator;
+
+/// How long a message between two objects is under way, in ms.
+pub const LATENCY_MS: u64 = 5;
 
 /// Names a request that was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +56,16 @@ pub struct World {
     lab_lamport: u64,
     answers: BTreeMap<Ticket, Answer>,
     pending: Vec<Pending>,
+    transit: Vec<Transit>,
+    delivery: DeliveryMode,
     n_tickets: u64,
+}
+
+/// A message between two objects that has left and not arrived.
+struct Transit {
+    at_ms: u64,
+    from: NodeId,
+    message: Outgoing,
 }
 
 /// The second half of a step that is still under way.
@@ -71,6 +87,8 @@ impl World {
             lab_lamport: 0,
             answers: BTreeMap::new(),
             pending: Vec::new(),
+            transit: Vec::new(),
+            delivery: DeliveryMode::Auto,
             n_tickets: 0,
         };
         world.note(TraceKind::LabCreated);
@@ -90,8 +108,7 @@ impl World {
     /// Delivers a request to its object, which is created when it is new. `node` must be
     /// an object of the request's kind; for any other the answer is `unreachable`.
     pub fn submit(&mut self, node: &NodeId, envelope: &Envelope, request: Request) -> Ticket {
-        self.n_tickets += 1;
-        let ticket = Ticket(self.n_tickets);
+        let ticket = self.new_ticket();
         if node.object_kind() != Some(request.kind()) {
             self.answers.insert(ticket, Answer::Unavailable(Unavailable::Unreachable));
             return ticket;
@@ -127,9 +144,25 @@ impl World {
         let Some(object) = self.objects.get_mut(node) else {
             return Err(ControlRefused(format!("{node} is not an object of the lab")));
         };
-        let (done, reply) = object.control(now_ms, control)?;
-        self.carry_out(node, Ticket(0), done);
+        let ticket = Ticket(self.n_tickets + 1);
+        let (done, reply) = object.control(now_ms, ticket, control)?;
+        self.n_tickets += 1;
+        self.carry_out(node, ticket, done);
         Ok(reply)
+    }
+
+    /// How messages between objects leave, in this lab's objects and in new ones.
+    pub fn set_delivery(&mut self, mode: DeliveryMode) {
+        self.delivery = mode;
+        for node in self.objects.keys().cloned().collect::<Vec<_>>() {
+            // Setting it is never refused.
+            let _ = self.control(&node, Control::Delivery(Delivery { mode }));
+        }
+    }
+
+    /// The messages that wait at an object.
+    pub fn outbox(&self, node: &NodeId) -> Vec<Outgoing> {
+        self.objects.get(node).map(|object| object.outbox()).unwrap_or_default()
     }
 
     /// Sequences events of clients, each once however often it is reported.
@@ -149,11 +182,13 @@ impl World {
         }
     }
 
-    /// When something is due: an alarm, or the second half of a step.
+    /// When something is due: an alarm, the second half of a step, a message.
     pub fn next_event_ms(&self) -> Option<u64> {
         let alarms = self.objects.values().filter_map(|object| object.alarm_at_ms());
         let halves = self.pending.iter().map(|pending| pending.at_ms);
-        alarms.chain(halves).min()
+        let arrivals = self.transit.iter().map(|transit| transit.at_ms);
+        let leaving = self.objects.values().filter_map(|object| object.leaves_at_ms());
+        alarms.chain(halves).chain(arrivals).chain(leaving).min()
     }
 
     /// Lets time pass and does what falls due, in order.
@@ -165,7 +200,8 @@ impl World {
     pub fn advance_to(&mut self, until_ms: u64) {
         while let Some(due_ms) = self.next_event_ms().filter(|due_ms| *due_ms <= until_ms) {
             self.now_ms = self.now_ms.max(due_ms);
-            if !self.run_pending() && !self.ring_alarm() {
+            let has_left = self.let_leave();
+            if !has_left && !self.arrive() && !self.run_pending() && !self.ring_alarm() {
                 break;
             }
         }
@@ -206,7 +242,13 @@ impl World {
             ObjectKind::Lease => Box::new(Sim::<LeaseAuthority>::new(node.clone(), self.preset)),
             ObjectKind::Resource => Box::new(Sim::<FencedResource>::new(node.clone(), self.preset)),
             ObjectKind::Shard => Box::new(Sim::<ShardCoordinator>::new(node.clone(), self.preset)),
+            ObjectKind::Account => Box::new(Sim::<Account>::new(node.clone(), self.preset)),
+            ObjectKind::Transaction => {
+                Box::new(Sim::<TxnCoordinator>::new(node.clone(), self.preset))
+            }
         };
+        let mut object = object;
+        object.set_delivery(self.delivery);
         self.objects.insert(node.clone(), object);
         self.note(TraceKind::ObjectAdded { object_kind: *kind, name: name.to_string() });
     }
@@ -216,6 +258,7 @@ impl World {
         if let Some(answer) = done.answer {
             self.answers.insert(ticket, answer);
         }
+        self.answers.extend(done.answers);
         if let Some(delay_ms) = done.deferred_ms {
             let at_ms = self.now_ms + delay_ms;
             self.pending.push(Pending { at_ms, ticket, node: node.clone() });
@@ -229,6 +272,51 @@ impl World {
                 self.answers.insert(ticket, Answer::Unavailable(Unavailable::Crashed));
             }
         }
+    }
+
+    fn new_ticket(&mut self) -> Ticket {
+        self.n_tickets += 1;
+        Ticket(self.n_tickets)
+    }
+
+    /// What is ready leaves its outbox. Whether anything did.
+    fn let_leave(&mut self) -> bool {
+        let (now_ms, n_before) = (self.now_ms, self.transit.len());
+        for (node, object) in &mut self.objects {
+            let at_ms = now_ms + LATENCY_MS;
+            let leaving = object.take_ready(now_ms).into_iter();
+            let transit = |message| Transit { at_ms, from: node.clone(), message };
+            self.transit.extend(leaving.map(transit));
+        }
+        self.transit.len() > n_before
+    }
+
+    /// The next message that is due arrives. Whether there was one.
+    fn arrive(&mut self) -> bool {
+        let now_ms = self.now_ms;
+        let Some(index) = self.transit.iter().position(|transit| transit.at_ms <= now_ms) else {
+            return false;
+        };
+        let Transit { from, message, .. } = self.transit.remove(index);
+        self.add_object(&message.to);
+        let ticket = self.new_ticket();
+        let Some(object) = self.objects.get_mut(&message.to) else { return true };
+        let done = object.receive(now_ms, ticket, message.arrival(&from));
+        let failed = match done.answer {
+            Some(Answer::Unavailable(why)) => Some(why),
+            Some(Answer::Reply { .. }) | None => None,
+        };
+        self.carry_out(&message.to, ticket, Done { answer: None, ..done });
+        let ticket = self.new_ticket();
+        let Some(sender) = self.objects.get_mut(&from) else { return true };
+        match failed {
+            None => sender.delivered(message.id),
+            Some(why) => {
+                let done = sender.undelivered(now_ms, ticket, message.id, why);
+                self.carry_out(&from, ticket, done);
+            }
+        }
+        true
     }
 
     fn run_pending(&mut self) -> bool {
@@ -248,10 +336,12 @@ impl World {
         let found = self.objects.iter_mut().find(|(_, object)| due(object.as_ref()));
         let Some((node, object)) = found else { return false };
         let node = node.clone();
-        let done = object.alarm(now_ms);
+        self.n_tickets += 1;
+        let ticket = Ticket(self.n_tickets);
+        let done = object.alarm(now_ms, ticket);
         // An alarm that leaves itself due would ring for ever.
         let progressed = !due(object.as_ref());
-        self.carry_out(&node, Ticket(0), done);
+        self.carry_out(&node, ticket, done);
         progressed
     }
 }
@@ -261,6 +351,8 @@ impl World {
 struct Done {
     events: Vec<TraceEvent>,
     answer: Option<Answer>,
+    /// To requests that have waited.
+    answers: Vec<(Ticket, Answer)>,
     deferred_ms: Option<u64>,
     crashed: bool,
 }
@@ -275,10 +367,19 @@ trait SimObject {
         request: Request,
     ) -> Done;
     fn deferred(&mut self, now_ms: u64, ticket: Ticket) -> Done;
-    fn alarm(&mut self, now_ms: u64) -> Done;
+    fn alarm(&mut self, now_ms: u64, ticket: Ticket) -> Done;
+    fn receive(&mut self, now_ms: u64, ticket: Ticket, arrival: Arrival) -> Done;
+    fn delivered(&mut self, id: u64);
+    fn undelivered(&mut self, now_ms: u64, ticket: Ticket, id: u64, why: Unavailable) -> Done;
+    /// What leaves now; each is given once.
+    fn take_ready(&mut self, now_ms: u64) -> Vec<Outgoing>;
+    fn leaves_at_ms(&self) -> Option<u64>;
+    fn outbox(&self) -> Vec<Outgoing>;
+    fn set_delivery(&mut self, mode: DeliveryMode);
     fn control(
         &mut self,
         now_ms: u64,
+        ticket: Ticket,
         control: Control,
     ) -> Result<(Done, ControlReply), ControlRefused>;
     fn alarm_at_ms(&self) -> Option<u64>;
@@ -291,6 +392,9 @@ struct Sim<M: Machine> {
     disk: (HostRecord<M::Rules>, Option<M::Record>),
     host: Host<M>,
     deferred: BTreeMap<Ticket, (Option<MessageId>, M::Input)>,
+    waiting: BTreeMap<host::Ticket, Ticket>,
+    /// Messages that have left and not arrived, by their numbers.
+    leaving: BTreeSet<u64>,
 }
 
 impl<M: Machine> Sim<M> {
@@ -299,7 +403,13 @@ impl<M: Machine> Sim<M> {
         let rules = M::Rules::repaired();
         let record = HostRecord::new(rules.updated(&update).unwrap_or(rules), true);
         let host = Host::restore(node, record.clone(), None);
-        Self { disk: (record, None), host, deferred: BTreeMap::new() }
+        Self {
+            disk: (record, None),
+            host,
+            deferred: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+        }
     }
 
     /// Writes down, crashes and answers, as the Worker's shell does.
@@ -321,11 +431,23 @@ impl<M: Machine> Sim<M> {
             (None, None, Some(_)) => Some(Answer::Unavailable(Unavailable::Crashed)),
             (None, None, None) => None,
         };
+        for (waiter, reply) in turn.answers {
+            let Some(ticket) = self.waiting.remove(&waiter) else { continue };
+            let answer = Answer::Reply { reply: M::reply(reply), lamport };
+            done.answers.push((ticket, answer));
+        }
+        if let Some(waiter) = turn.waits {
+            self.waiting.insert(waiter, ticket);
+        }
         if let Some((delay_ms, input)) = turn.deferred {
             self.deferred.insert(ticket, (request, input));
             done.deferred_ms = Some(delay_ms);
         }
         if done.crashed {
+            let lost = std::mem::take(&mut self.waiting).into_values();
+            let crashed = Answer::Unavailable(Unavailable::Crashed);
+            done.answers.extend(lost.map(|ticket| (ticket, crashed.clone())));
+            self.leaving.clear();
             // Memory is gone: what runs next is restored from disk.
             let (record, machine) = self.disk.clone();
             self.host = Host::restore(self.host.node().clone(), record, machine);
@@ -358,24 +480,78 @@ impl<M: Addressed> SimObject for Sim<M> {
         self.finish(ticket, request, turn)
     }
 
-    fn alarm(&mut self, now_ms: u64) -> Done {
+    fn alarm(&mut self, now_ms: u64, ticket: Ticket) -> Done {
         let turn = self.host.alarm(now_ms, false);
-        self.finish(Ticket(0), None, turn)
+        self.finish(ticket, None, turn)
+    }
+
+    fn receive(&mut self, now_ms: u64, ticket: Ticket, arrival: Arrival) -> Done {
+        let id = arrival.id.clone();
+        let turn = self.host.receive(now_ms, arrival);
+        let has_arrived = turn.crash == Some(CrashPoint::AfterSend);
+        let mut done = self.finish(ticket, Some(id), turn);
+        if has_arrived {
+            done.answer = None;
+        }
+        done
+    }
+
+    fn delivered(&mut self, id: u64) {
+        self.leaving.remove(&id);
+        self.host.delivered(id);
+        self.disk.0 = self.host.record().clone();
+    }
+
+    fn undelivered(&mut self, now_ms: u64, ticket: Ticket, id: u64, why: Unavailable) -> Done {
+        self.leaving.remove(&id);
+        let turn = self.host.undelivered(now_ms, id, why);
+        self.finish(ticket, None, turn)
+    }
+
+    fn take_ready(&mut self, now_ms: u64) -> Vec<Outgoing> {
+        let mut ready = self.host.ready(now_ms);
+        ready.retain(|message| self.leaving.insert(message.id));
+        ready
+    }
+
+    fn leaves_at_ms(&self) -> Option<u64> {
+        let waits = |message: &&Outgoing| !self.leaving.contains(&message.id);
+        let ready = self.host.ready(u64::MAX);
+        ready.iter().filter(waits).map(|message| message.due_ms).min()
+    }
+
+    fn outbox(&self) -> Vec<Outgoing> {
+        self.host.record().outbox.clone()
+    }
+
+    fn set_delivery(&mut self, mode: DeliveryMode) {
+        if mode != self.host.record().delivery {
+            let (mut record, machine) = self.disk.clone();
+            record.delivery = mode;
+            self.host = Host::restore(self.host.node().clone(), record.clone(), machine);
+            self.disk.0 = record;
+        }
     }
 
     fn control(
         &mut self,
         now_ms: u64,
+        ticket: Ticket,
         control: Control,
     ) -> Result<(Done, ControlReply), ControlRefused> {
         let (turn, reply) = self.host.control(now_ms, control)?;
-        let mut done = self.finish(Ticket(0), None, turn);
+        let mut done = self.finish(ticket, None, turn);
         done.answer = None;
         Ok((done, reply))
     }
 
     fn alarm_at_ms(&self) -> Option<u64> {
-        self.host.alarm_at_ms()
+        // A running object's messages leave without an alarm.
+        if self.host.record().crashed {
+            self.host.alarm_at_ms()
+        } else {
+            self.host.deadline_at_ms()
+        }
     }
 
     fn record(&self) -> ObjectRecord {
@@ -442,7 +618,9 @@ mod tests {
             let mut world = World::new(1_000, Preset::Repaired);
             assert_eq!(token(acquire(&mut world, "A", 500)), Some(1));
             world.advance(500);
-            world.control(&lease(), Control::Crash(Crash { at, stay_down: false })).expect("armed");
+            world
+                .control(&lease(), Control::Crash(Crash { at, stay_down: false, n: None }))
+                .expect("armed");
             acquire(&mut world, "B", 500);
             world.advance(500);
             let next = token(acquire(&mut world, "C", 500));

@@ -9,15 +9,22 @@
 //!   same `request`;
 //! - a reply: the last event at the object with that `request` → `reply_received` at the
 //!   client;
+//! - a message between objects: `message_sent` → the events of the object that took it with
+//!   the same `request`, of which `message_delivered` is the first; `message_delayed`,
+//!   `message_held` and the like at the sender are in between;
 //! - within a node, the order of `local_seq`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fence::FenceRecord;
-use crate::ids::{FencingToken, Label, NodeId, ObjectKind};
+use crate::ids::{FencingToken, Label, Name, NodeId, ObjectKind};
 use crate::lease::LeaseRecord;
 use crate::rules::RuleValue;
 use crate::shard::ShardRecord;
+use crate::transaction::account::AccountRecord;
+use crate::transaction::coordinator::TxnRecord;
+use crate::transaction::message::{Answer, Vote};
+use crate::transaction::{Decision as TxnDecision, Leg};
 
 /// One thing that happened at one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +95,10 @@ pub enum ObjectRecord {
     Resource(FenceRecord),
     /// Of a shard coordinator.
     Shard(ShardRecord),
+    /// Of an account.
+    Account(AccountRecord),
+    /// Of a transaction's coordinator.
+    Transaction(TxnRecord),
 }
 
 /// How a new grant came about.
@@ -118,12 +129,73 @@ pub enum CrashPoint {
     AfterPersist,
     /// The step is durable and the reply is on its way.
     AfterSend,
+    /// PREPARING is durable, no prepare has left.
+    AfterPreparing,
+    /// The n-th vote is in, and whatever it led to is durable.
+    AfterNthVote,
+    /// The last vote is in, the decision is not durable.
+    BeforeDecision,
+    /// The decision is durable, nobody has been told.
+    AfterDecision,
+    /// The n-th acknowledgement is in.
+    AfterNthAck,
+    /// Everybody has acknowledged, that it is done is not durable.
+    BeforeDone,
 }
 
 impl CrashPoint {
-    /// Every point, in the order in which a step passes them.
-    pub const ALL: [Self; 4] =
-        [Self::Now, Self::BeforePersist, Self::AfterPersist, Self::AfterSend];
+    /// Every point: first those that every step passes, in their order, then those of a
+    /// transaction, in theirs.
+    pub const ALL: [Self; 10] = [
+        Self::Now,
+        Self::BeforePersist,
+        Self::AfterPersist,
+        Self::AfterSend,
+        Self::AfterPreparing,
+        Self::AfterNthVote,
+        Self::BeforeDecision,
+        Self::AfterDecision,
+        Self::AfterNthAck,
+        Self::BeforeDone,
+    ];
+
+    /// The word in bodies and scripts: `after_nth_vote`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Now => "now",
+            Self::BeforePersist => "before_persist",
+            Self::AfterPersist => "after_persist",
+            Self::AfterSend => "after_send",
+            Self::AfterPreparing => "after_preparing",
+            Self::AfterNthVote => "after_nth_vote",
+            Self::BeforeDecision => "before_decision",
+            Self::AfterDecision => "after_decision",
+            Self::AfterNthAck => "after_nth_ack",
+            Self::BeforeDone => "before_done",
+        }
+    }
+
+    /// Whether it counts: the first vote, or the second.
+    pub const fn is_counted(self) -> bool {
+        matches!(self, Self::AfterNthVote | Self::AfterNthAck)
+    }
+
+    /// Whether only the coordinator of a transaction passes it.
+    pub const fn is_of_transaction(self) -> bool {
+        !matches!(self, Self::Now | Self::BeforePersist | Self::AfterPersist | Self::AfterSend)
+    }
+}
+
+/// How messages between objects leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum DeliveryMode {
+    /// At once.
+    #[default]
+    Auto,
+    /// When a person delivers them.
+    Manual,
 }
 
 /// What happened: a closed list, in the past tense.
@@ -360,6 +432,183 @@ pub enum TraceKind {
     },
     ShardOpened {
         map_epoch: u64,
+    },
+
+    // ---- account -------------------------------------------------------------------
+    AccountOpened {
+        balance: i64,
+    },
+    /// The account voted Yes and holds its leg until it is told what was decided.
+    Prepared {
+        transaction: Name,
+        leg: u64,
+        delta: i64,
+        /// What can still be promised.
+        available: i64,
+    },
+    /// The account voted No.
+    PrepareRefused {
+        transaction: Name,
+        leg: u64,
+        delta: i64,
+        reason: String,
+        available: i64,
+    },
+    HoldCommitted {
+        transaction: Name,
+        delta: i64,
+        /// What is in the account now.
+        balance: i64,
+    },
+    HoldAborted {
+        transaction: Name,
+        delta: i64,
+        available: i64,
+    },
+    /// An abort of something unknown was remembered (N7).
+    TombstoneLeft {
+        transaction: Name,
+    },
+    /// A decision was not carried out: the hold is unknown, over, or of a later round.
+    DecisionRefused {
+        transaction: Name,
+        decision: TxnDecision,
+        answer: Answer,
+    },
+    /// An account in doubt asked its coordinator.
+    DecisionInquired {
+        transaction: Name,
+        in_doubt_ms: u64,
+    },
+    /// A person ended a hold.
+    HoldResolved {
+        transaction: Name,
+        decision: TxnDecision,
+        reason: String,
+    },
+    /// What a person decided for a leg and what the coordinator decided are not the same.
+    MixedFound {
+        /// At the account: which transaction.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transaction: Option<Name>,
+        /// At the coordinator: which account.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<Name>,
+        decision: TxnDecision,
+        by_hand: TxnDecision,
+    },
+
+    // ---- transaction coordinator ---------------------------------------------------
+    PreparingRecorded {
+        legs: Vec<Leg>,
+        fence: u64,
+        /// When the votes must be in; absent when no alarm is set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alarm_at_ms: Option<u64>,
+    },
+    VoteReceived {
+        account: Name,
+        vote: Vote,
+        n_votes: u64,
+        n_legs: u64,
+    },
+    /// A vote that nobody waits for.
+    VoteIgnored {
+        account: Name,
+        vote: Vote,
+    },
+    /// From here on it can be told.
+    DecisionRecorded {
+        decision: TxnDecision,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        fence: u64,
+    },
+    /// A caller was told `committed` or `aborted`.
+    OutcomeTold {
+        outcome: String,
+    },
+    AckReceived {
+        account: Name,
+        decision: TxnDecision,
+        answer: Answer,
+        n_acked: u64,
+        n_legs: u64,
+    },
+    /// Everybody has acknowledged.
+    TransactionDone {
+        decision: TxnDecision,
+    },
+    /// The alarm, a person or another caller went on from what is recorded.
+    RecoveryStarted {
+        phase: String,
+        attempt: u64,
+        fence: u64,
+    },
+    /// A participant asked; `decision` is absent when nothing is decided.
+    InquiryAnswered {
+        account: Name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decision: Option<TxnDecision>,
+    },
+    /// `conflict` or `refused`.
+    RunRefused {
+        outcome: String,
+        reason: String,
+    },
+    ResolveSent {
+        account: Name,
+        decision: TxnDecision,
+        reason: String,
+    },
+    ForgetRefused {
+        reason: String,
+    },
+    TransactionForgotten,
+
+    // ---- messages between objects --------------------------------------------------
+    /// The message is in the sender's outbox, durable with the step that sent it.
+    MessageSent {
+        to: NodeId,
+        operation: String,
+        summary: String,
+        /// The message that it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<MessageId>,
+    },
+    /// It waits to be delivered by hand.
+    MessageHeld {
+        to: NodeId,
+    },
+    /// It waits this long.
+    MessageDelayed {
+        to: NodeId,
+        delay_ms: u64,
+    },
+    /// It was thrown away.
+    MessageDropped {
+        to: NodeId,
+    },
+    /// It is sent once more.
+    MessageDuplicated {
+        to: NodeId,
+    },
+    /// A person let a held message go.
+    MessageReleased {
+        to: NodeId,
+    },
+    /// It could not be delivered, and the sender knows: `down`, `unreachable`, `crashed`.
+    MessageFailed {
+        to: NodeId,
+        reason: String,
+    },
+    /// It arrived, at this node.
+    MessageDelivered {
+        from: NodeId,
+        operation: String,
+    },
+    DeliverySet {
+        mode: DeliveryMode,
     },
 
     // ---- any object ----------------------------------------------------------------

@@ -5,6 +5,8 @@
 //! exactly.
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
 
+#[path = "simulation/draw.rs"]
+mod draw;
 #[path = "simulation/holder.rs"]
 mod holder;
 #[path = "simulation/network.rs"]

@@ -78,6 +78,8 @@ impl Lab {
             ObjectKind::Lease => Reply::Lease(serde_json::from_value(body)?),
             ObjectKind::Resource => Reply::Resource(serde_json::from_value(body)?),
             ObjectKind::Shard => Reply::Shard(serde_json::from_value(body)?),
+            ObjectKind::Account => Reply::Account(serde_json::from_value(body)?),
+            ObjectKind::Transaction => Reply::Transaction(serde_json::from_value(body)?),
         };
         Ok(Answer::Reply { reply, lamport })
     }

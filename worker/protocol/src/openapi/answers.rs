@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde_json::Value as Json;
 
 use crate::control::Fault;
-use crate::ids::{Name, ObjectKind};
+use crate::host::Outgoing;
+use crate::ids::{Name, NodeId, ObjectKind};
 use crate::rules::{Preset, RuleValue};
-use crate::trace::{ObjectRecord, TraceEvent};
+use crate::trace::{DeliveryMode, ObjectRecord, TraceEvent};
 
 /// How a new lab is to be. Every member may be left out.
 #[derive(JsonSchema)]
@@ -43,6 +44,8 @@ pub(super) struct About {
     expires_at_ms: u64,
     tracing: bool,
     preset: Preset,
+    /// How messages between objects leave.
+    delivery: DeliveryMode,
     objects: Vec<ObjectName>,
     usage: Usage,
     /// The last number in the log.
@@ -120,6 +123,35 @@ pub(super) struct Inspected {
     alarm_suppressed: bool,
     /// When the alarm rings, by the real clock; `null` for no alarm.
     alarm_at_ms: Option<u64>,
+    /// How its messages to other objects leave.
+    delivery: DeliveryMode,
+    /// How many of them have not been delivered.
+    n_outbox: u64,
+    /// Who waits for whom: of an account its holds, of a transaction its open legs.
+    in_doubt: Vec<Doubt>,
+}
+
+/// One leg that waits.
+#[derive(JsonSchema)]
+pub(super) struct Doubt {
+    /// Of an account: whom it waits for.
+    coordinator: Option<NodeId>,
+    /// Of a transaction: who has not acknowledged.
+    account: Option<Name>,
+    delta: i64,
+    /// For how long, in ms.
+    age_ms: u64,
+    /// How often it was tried to end this.
+    attempts: u64,
+    last_error: Option<String>,
+    /// Of a transaction: the leg has ended otherwise.
+    mixed: Option<bool>,
+}
+
+/// Messages that have not been delivered.
+#[derive(JsonSchema)]
+pub(super) struct Waiting {
+    messages: Vec<Outgoing>,
 }
 
 /// An object's own SQLite tables.

@@ -14,6 +14,7 @@ pub mod claims;
 pub mod client;
 pub mod shards;
 pub mod system;
+pub mod two_phase;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -63,6 +64,9 @@ pub fn step<M: Machine>(
             Effect::Reply(reply) => stepped.reply = Some(reply),
             Effect::Record(kind, _) => stepped.events.push(kind),
             Effect::Defer(input) => stepped.deferred = Some(input),
+            Effect::Send { .. } | Effect::Await(_) | Effect::Answer(..) => {
+                panic!("it talks to nobody and answers at once")
+            }
         }
     }
     assert!(stepped.record == *machine.record(), "a step keeps nothing that it did not persist");

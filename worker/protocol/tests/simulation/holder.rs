@@ -11,7 +11,8 @@ use protocol::lease::{Acquire, LeaseReply, Release, Renew};
 use protocol::object::{Reply, Request};
 use protocol::sim::Answer;
 
-use super::network::{Actor, Draw};
+use super::draw::Draw;
+use super::network::Actor;
 
 /// One process of one name.
 pub struct Holder {
@@ -162,7 +163,10 @@ impl Actor for Holder {
             | Answer::Reply { reply: Reply::Lease(LeaseReply::Queued { .. }), .. } => return,
             Answer::Reply { reply: Reply::Lease(reply), .. } => self.hear_lease(reply),
             Answer::Reply { reply: Reply::Resource(reply), .. } => self.hear_resource(reply),
-            Answer::Reply { reply: Reply::Shard(_), .. } => {}
+            Answer::Reply {
+                reply: Reply::Shard(_) | Reply::Account(_) | Reply::Transaction(_),
+                ..
+            } => {}
         }
         self.waits_for = None;
     }

@@ -10,6 +10,8 @@ use protocol::rules::Preset;
 use protocol::sim::{Answer, Ticket, World};
 use protocol::trace::{CrashPoint, TraceEvent, TraceKind};
 
+use super::draw::Draw;
+
 /// A client of the lab.
 pub trait Actor {
     /// Its name in the log.
@@ -18,32 +20,6 @@ pub trait Actor {
     fn act(&mut self, now_ms: u64, draw: &mut Draw) -> Option<(NodeId, Request)>;
     /// The answer to a request of its own, perhaps an old one.
     fn hear(&mut self, node: &NodeId, request: &Request, answer: &Answer);
-}
-
-/// Random numbers from a seed (SplitMix64).
-pub struct Draw(u64);
-
-impl Draw {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below this one.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// True this often in a hundred.
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
 }
 
 /// A request on its way, or at its object and not yet answered.
@@ -182,13 +158,15 @@ impl Lab {
             5 => Control::Faults(vec![Fault {
                 message: "*".to_owned(),
                 from: None,
+                to: None,
+                reply: false,
                 action: FaultAction::SlowStore,
                 delay_ms: Some(500),
                 times: Some(1),
             }]),
             0 | 1 => {
                 let at = CrashPoint::ALL[self.draw.below(4) as usize];
-                Control::Crash(Crash { at, stay_down: self.draw.chance(20) })
+                Control::Crash(Crash { at, stay_down: self.draw.chance(20), n: None })
             }
             2 => Control::Restart,
             3 => {

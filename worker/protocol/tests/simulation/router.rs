@@ -10,7 +10,8 @@ use protocol::object::{Reply, Request};
 use protocol::shard::{Apply, Op, Open, Seal, ShardReply};
 use protocol::sim::Answer;
 
-use super::network::{Actor, Draw};
+use super::draw::Draw;
+use super::network::Actor;
 
 /// How many moves there are.
 pub const MOVES_MAX: u64 = 4;
