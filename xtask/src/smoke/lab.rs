@@ -86,15 +86,21 @@ impl Lab {
 
     pub(super) fn control(&self, to: &NodeId, control: &Control) -> Result<ControlReply> {
         let kind = to.object_kind().context("only objects can be controlled")?;
-        let (word, body) = match control {
-            Control::Rules(body) => ("rules", serde_json::to_value(body)?),
-            Control::Crash(body) => ("crash", serde_json::to_value(body)?),
-            Control::Restart => ("restart", json!({})),
-            Control::Clock(body) => ("clock", serde_json::to_value(body)?),
-            Control::Faults(body) => ("faults", serde_json::to_value(body)?),
-            Control::Alarm(body) => ("alarm", serde_json::to_value(body)?),
+        let object = format!("/objects/{}/{}", kind.as_str(), to.name());
+        let (path, body) = match control {
+            Control::Rules(body) => (format!("{object}/rules"), serde_json::to_value(body)?),
+            Control::Crash(body) => (format!("{object}/crash"), serde_json::to_value(body)?),
+            Control::Restart => (format!("{object}/restart"), json!({})),
+            Control::Clock(body) => (format!("{object}/clock"), serde_json::to_value(body)?),
+            Control::Faults(body) => (format!("{object}/faults"), serde_json::to_value(body)?),
+            Control::Alarm(body) => (format!("{object}/alarm"), serde_json::to_value(body)?),
+            Control::Delivery(body) => ("/delivery".to_owned(), serde_json::to_value(body)?),
+            Control::Outbox { id, action } => {
+                let action = serde_json::to_value(action)?;
+                let action = action.as_str().context("an action is a word")?;
+                (format!("{object}/outbox/{id}/{action}"), json!({}))
+            }
         };
-        let path = format!("/objects/{}/{}/{word}", kind.as_str(), to.name());
         let body = self.post(&path, &body, None)?.expect(200)?;
         serde_json::from_value(body).context("an unknown reply to a control")
     }
