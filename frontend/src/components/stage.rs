@@ -101,7 +101,7 @@ pub fn Stage(
             </Show>
             </div>
             <figcaption class="stage-caption">
-                <Show when=move || number() != 0>
+                <Show when=move || !caption.with(String::is_empty)>
                     <span class="stage-number">{number}</span>
                     <span>
                         {caption}

@@ -94,7 +94,7 @@ fn values(resource: &Resource, is_new: bool, frame: Frame, is_across: bool) -> A
                 view! {
                     <g class:changed=is_changed>
                         <rect class="mark" x=-half_w + 12.0 y=y - 15.0 width=frame.width - 24.0 height="21" rx="5" />
-                        <text class="state" x=-half_w + 20.0 y=y>{measure::fit(&stored.key, 12.0, frame.width * 0.5)}</text>
+                        <text class="state" x=-half_w + 20.0 y=y>{measure::fit(&format!("{} · token {}", stored.key, stored.token), 12.0, frame.width * 0.7)}</text>
                         <text class="mono row" x=half_w - 20.0 y=y text-anchor="end">{stored.value}</text>
                     </g>
                 }
@@ -114,7 +114,10 @@ fn foot(resource: &Resource) -> String {
         (Some(fence), _) if fence.claimed == fence.high_water_mark && fence.claimed > 0 => {
             format!("claimed by token {}", fence.claimed)
         }
-        (_, Some(stored)) => format!("written under token {}", stored.token),
+        // With several values each row says it for itself.
+        (_, Some(stored)) if resource.values.len() == 1 => {
+            format!("written under token {}", stored.token)
+        }
         _ => String::new(),
     }
 }

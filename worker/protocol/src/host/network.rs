@@ -17,9 +17,6 @@ use crate::trace::{DeliveryMode, MessageId, TraceKind};
 use crate::transaction::account::is_safe;
 use crate::transaction::message::Message;
 
-#[cfg(test)]
-mod tests;
-
 /// A message that a crash left in the outbox is sent again after this long, in ms.
 pub const RESEND_MS: u64 = 1_000;
 
