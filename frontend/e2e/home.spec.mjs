@@ -11,7 +11,7 @@ test("the paused holder destroys B's work, and the fence saves it", () =>
   browser.visit({}, async (page) => {
     const home = new HomePage(page);
     await home.open();
-    assert.match(await home.play(), /B’s 20 are gone/);
+    assert.match(await home.play(), /B's 20 are gone/);
     assert.match(await home.badge.innerText(), /LIVE/);
     await page.getByRole("button", { name: "Again, with the fence on" }).click();
     assert.match(await home.play(), /Fenced/);
@@ -38,7 +38,7 @@ test("without a server the same machines run in the page, and the badge says so"
     await page.route("**/api/**", (route) => route.abort());
     const home = new HomePage(page);
     await home.open();
-    assert.match(await home.play(), /B’s 20 are gone/);
+    assert.match(await home.play(), /B's 20 are gone/);
     assert.match(await home.badge.innerText(), /SIMULATED/);
     const lesson = new LessonPage(page);
     await lesson.open("03-the-paused-holder");
