@@ -122,6 +122,11 @@ impl Playback {
         self.entries.get(index).map(|entry| entry.event.as_ref())
     }
 
+    /// The durable record that this event brought.
+    pub fn record(&self, index: usize) -> Option<&ObjectRecord> {
+        self.entries.get(index)?.record.as_deref()
+    }
+
     /// The same, to keep.
     pub fn shared_event(&self, index: usize) -> Option<Arc<TraceEvent>> {
         self.entries.get(index).map(|entry| entry.event.clone())

@@ -18,6 +18,7 @@ use gloo_timers::callback::{Interval, Timeout};
 use leptos::prelude::*;
 use lessons::runner::{Runner, StepReport};
 use lessons::script::{Cast, Command, Script};
+use protocol::ids::NodeId;
 use protocol::rules::Preset;
 use protocol::trace::{TraceEvent, TraceKind};
 
@@ -194,7 +195,18 @@ impl Session {
         let variant = self.variant.get();
         self.engine.with_value(|engine| {
             let found = engine.script.steps.iter().find(|step| step.id == id)?;
-            found.prediction(&variant).map(str::to_owned)
+            found.prediction(&variant).map(|asked| asked.id.clone())
+        })
+    }
+
+    /// The field of a record that holds the answer to the step's question; nothing when the
+    /// last reply does.
+    pub(crate) fn decided_by(self, step: usize) -> Option<(NodeId, String)> {
+        let id = self.step_ids().get(step.checked_sub(1)?)?.clone();
+        let variant = self.variant.get();
+        self.engine.with_value(|engine| {
+            let found = engine.script.steps.iter().find(|step| step.id == id)?;
+            found.prediction(&variant)?.by.clone()
         })
     }
 

@@ -21,7 +21,9 @@
 //! are reported before a client acts, so the order of the log respects causality.
 
 mod checks;
+pub mod delivery;
 mod flight;
+mod objects;
 mod request;
 
 use core::fmt;
@@ -31,8 +33,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use protocol::control::{Alarm, Clock, Control, ControlReply, Crash, Fault, FaultAction};
-use protocol::ids::{Label, Name, NodeId, OffsetMs};
+use protocol::control::{ControlReply, Fault};
+use protocol::ids::{Label, Name, NodeId};
 use protocol::lease::LeaseReply;
 use protocol::object::Reply;
 use protocol::trace::{TraceEvent, TraceKind};
@@ -41,7 +43,7 @@ use crate::client::{Client, Outcome};
 use crate::driver::{Answer, Driver, DriverError};
 use crate::script::{Act, Command, Line, ObjectAct, Script, Step};
 
-pub use checks::Check;
+pub use checks::{Check, record_word};
 
 use flight::Flight;
 use request::Desk;
@@ -74,6 +76,9 @@ pub struct StepReport {
     pub step: String,
     /// Its commands, in order.
     pub commands: Vec<CommandReport>,
+    /// What a prediction is compared with: the word of the last reply, or the value of the
+    /// field that the script says decides.
+    pub answer: Option<String>,
 }
 
 impl StepReport {
@@ -87,7 +92,7 @@ impl StepReport {
         self.checks().all(|check| check.met)
     }
 
-    /// The last reply of the step: what a prediction is compared with.
+    /// The last reply of the step.
     pub fn last_outcome(&self) -> Option<&Outcome> {
         self.commands.iter().rev().find_map(|command| command.outcome.as_ref())
     }
@@ -218,7 +223,19 @@ impl<D: Driver + 'static> Runner<D> {
         let index = self.script.steps.iter().position(|one| one.id == step.id);
         self.next_step = index.map_or(self.script.steps.len(), |index| index + 1);
         let commands = self.perform_all(&step.lines).await?;
-        Ok(Some(StepReport { step: step.id, commands }))
+        let mut report = StepReport { step: step.id.clone(), commands, answer: None };
+        report.answer = match step.prediction(&self.variant).and_then(|asked| asked.by.as_ref()) {
+            Some((object, field)) => {
+                self.read_log().await.map_err(|problem| RunError {
+                    line: step.number,
+                    command: step.id.clone(),
+                    problem,
+                })?;
+                self.record(object).map(|record| record_word(record, field))
+            }
+            None => report.last_outcome().map(|outcome| outcome.word().to_owned()),
+        };
+        Ok(Some(report))
     }
 
     /// Plays all steps that are left.
@@ -289,6 +306,19 @@ impl<D: Driver + 'static> Runner<D> {
             Command::Finish(client) => {
                 let outcome = self.finish(client).await?;
                 return Ok((Some(outcome), None, Vec::new()));
+            }
+            Command::Object(object, ObjectAct::Waiting { action, message, to, nth }) => {
+                let which = (message.as_str(), to.as_ref(), *nth);
+                let reply = self.act_on_waiting(object, *action, which).await?;
+                return Ok((None, Some(reply), Vec::new()));
+            }
+            Command::Delivery(mode) => {
+                let reply = self.set_delivery(*mode).await?;
+                return Ok((None, Some(reply), Vec::new()));
+            }
+            Command::WaitField { object, field, value } => {
+                let check = self.wait_field((object, field, value)).await?;
+                return Ok((None, None, vec![check]));
             }
             Command::Object(object, act) => {
                 let control = self.control_of(object, act)?;
@@ -384,48 +414,6 @@ impl<D: Driver + 'static> Runner<D> {
             }
         }
         Ok(())
-    }
-
-    fn control_of(&mut self, object: &NodeId, act: &ObjectAct) -> Result<Control, String> {
-        let mut add_fault = |fault: Option<Fault>| {
-            let faults = self.faults.entry(object.clone()).or_default();
-            match fault {
-                Some(fault) => faults.push(fault),
-                None => faults.clear(),
-            }
-            Control::Faults(faults.clone())
-        };
-        Ok(match act {
-            ObjectAct::Rules(update) => Control::Rules(update.clone()),
-            ObjectAct::Crash { at, stay_down } => {
-                Control::Crash(Crash { at: *at, stay_down: *stay_down, n: None })
-            }
-            ObjectAct::Restart => Control::Restart,
-            ObjectAct::Clock(offset_ms) => {
-                let offset_ms = OffsetMs::try_from(*offset_ms).map_err(|bad| bad.to_string())?;
-                Control::Clock(Clock { offset_ms })
-            }
-            ObjectAct::Unreachable { operation, from, times } => add_fault(Some(Fault {
-                message: operation.clone().unwrap_or("*".to_owned()),
-                from: from.clone(),
-                to: None,
-                reply: false,
-                action: FaultAction::Unreachable,
-                delay_ms: None,
-                times: *times,
-            })),
-            ObjectAct::Slow { operation, delay_ms, times } => add_fault(Some(Fault {
-                message: operation.clone(),
-                from: None,
-                to: None,
-                reply: false,
-                action: FaultAction::SlowStore,
-                delay_ms: Some(*delay_ms),
-                times: *times,
-            })),
-            ObjectAct::Heal => add_fault(None),
-            ObjectAct::Alarm(action) => Control::Alarm(Alarm { action: *action }),
-        })
     }
 
     fn desk(&self, client: &Label) -> Result<Desk<'_>, String> {

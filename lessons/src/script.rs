@@ -22,6 +22,8 @@
 //! Invariant: what is printed parses to the same script ([`parse`] and `Display`), so a
 //! sandbox can save what it did. Comments are not kept.
 
+mod act;
+mod object_act;
 mod parse;
 mod print;
 mod value;
@@ -31,12 +33,12 @@ mod tests;
 
 use core::fmt;
 
-use protocol::control::AlarmAction;
-use protocol::ids::{Label, Name, NodeId, ObjectKind, TtlMs, WaitMs};
+use protocol::ids::{Label, Name, NodeId, ObjectKind};
 use protocol::invariant::Invariant;
-use protocol::rules::RulesUpdate;
-use protocol::trace::CrashPoint;
+use protocol::trace::DeliveryMode;
 
+pub use act::{Act, Under};
+pub use object_act::ObjectAct;
 pub use parse::{parse, parse_command};
 pub use value::{Term, Value, duration_text, parse_duration};
 
@@ -122,17 +124,28 @@ pub struct Step {
     /// Which variants have it.
     pub only: Only,
     /// The questions to ask before it runs; at most one counts in a variant.
-    pub predicts: Vec<(Only, String)>,
+    pub predicts: Vec<Predict>,
     /// What it does.
     pub lines: Vec<Line>,
 }
 
 impl Step {
     /// The question to ask before it runs.
-    pub fn prediction(&self, variant: &str) -> Option<&str> {
-        let found = self.predicts.iter().find(|(only, _)| only.includes(variant));
-        found.map(|(_, id)| id.as_str())
+    pub fn prediction(&self, variant: &str) -> Option<&Predict> {
+        self.predicts.iter().find(|predict| predict.only.includes(variant))
     }
+}
+
+/// A question to ask before a step runs: `predict stale`, or `predict told by bob.balance`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Predict {
+    /// In which variants.
+    pub only: Only,
+    /// Names it in the prose.
+    pub id: String,
+    /// The field of a durable record that holds the answer when the step is over, as in
+    /// [`Expectation::Field`]. Nothing: the last reply of the step is the answer.
+    pub by: Option<(NodeId, String)>,
 }
 
 /// One command and what is expected of it.
@@ -170,6 +183,9 @@ pub enum FieldExpected {
     Word(String),
 }
 
+/// How long [`Command::WaitField`] waits, in ms: an alarm comes after 2 s, a second try after 4.
+pub const WAIT_FIELD_MAX_MS: u64 = 10_000;
+
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -197,131 +213,21 @@ pub enum Command {
     Wait(u64),
     /// `wait until orders expires`.
     WaitExpiry(Name),
+    /// `wait until t1.phase=done_commit`: at most [`WAIT_FIELD_MAX_MS`].
+    WaitField {
+        /// Which object.
+        object: NodeId,
+        /// As in [`Expectation::Field`].
+        field: String,
+        /// What it waits for.
+        value: FieldExpected,
+    },
+    /// `delivery manual`: how messages between objects leave, in the whole lab.
+    Delivery(DeliveryMode),
     /// `expect …`.
     Expect(Expectation),
     /// `note "text"`: a line in the log.
     Note(String),
-}
-
-/// What a client does. Where a token is left out, the client sends the one that it
-/// believes it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// `acquire orders ttl=2s`; with `await` instead of `acquire` it asks again while it
-    /// is told `queued`.
-    Acquire {
-        /// Which.
-        lease: Name,
-        /// For how long.
-        ttl_ms: TtlMs,
-        /// Names the request.
-        request: Option<Label>,
-        /// Ready to queue.
-        wait_ms: Option<WaitMs>,
-        /// Asks again while queued.
-        poll: bool,
-    },
-    /// `renew orders ttl=2s`
-    Renew {
-        /// Which.
-        lease: Name,
-        /// For how long.
-        ttl_ms: TtlMs,
-        /// Which grant.
-        token: Option<Value>,
-    },
-    /// `release orders`
-    Release {
-        /// Which.
-        lease: Name,
-        /// Which grant.
-        token: Option<Value>,
-    },
-    /// `force-release orders token=1 reason="…"`
-    ForceRelease {
-        /// Which.
-        lease: Name,
-        /// Which grant.
-        token: Value,
-        /// Why.
-        reason: String,
-    },
-    /// `check orders`: looks at its own clock only, and asks nobody.
-    Check {
-        /// Which.
-        lease: Name,
-    },
-    /// `claim ledger`
-    Claim {
-        /// Which.
-        resource: Name,
-        /// Under which lease.
-        under: Under,
-    },
-    /// `read ledger balance`
-    Read {
-        /// Which.
-        resource: Name,
-        /// Where.
-        key: Label,
-        /// Under which lease; nothing when the client shows no token (`token=none`).
-        under: Option<Under>,
-    },
-    /// `write ledger balance=A.balance+20`
-    Write {
-        /// Which.
-        resource: Name,
-        /// Where.
-        key: Label,
-        /// What.
-        value: Value,
-        /// Under which lease.
-        under: Under,
-        /// Names the write.
-        id: Option<Label>,
-        /// Its position among this grant's writes.
-        seq: Option<u64>,
-    },
-    /// `apply stock apples+=3` or `apply stock apples=3`
-    Apply {
-        /// Which.
-        shard: Name,
-        /// Where.
-        key: Label,
-        /// Sets the key, or adds to it.
-        add: bool,
-        /// What.
-        value: Value,
-        /// Names the operation.
-        id: Option<Label>,
-        /// The epoch of the client's map.
-        map_epoch: Option<u64>,
-    },
-    /// `seal stock epoch=2`
-    Seal {
-        /// Which.
-        shard: Name,
-        /// The epoch of the map that no longer names it.
-        map_epoch: u64,
-    },
-    /// `open stock-2 epoch=2 copy`: `copy` brings what the client was given at its seal.
-    Open {
-        /// Which.
-        shard: Name,
-        /// The epoch of the map.
-        map_epoch: u64,
-        /// With the state of the last seal.
-        copy: bool,
-    },
-}
-
-/// The lease and the token that a client shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Under {
-    /// The lease; nothing when the script has only one.
-    pub lease: Option<Name>,
-    /// The token; nothing for the one that the client believes it holds.
-    pub token: Option<Value>,
 }
 
 /// What happens to the next message of a client.
@@ -339,46 +245,6 @@ pub enum MessageFault {
     DuplicateRequest,
 }
 
-/// What is done to an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectAct {
-    /// `rules ledger published guard=none`
-    Rules(RulesUpdate),
-    /// `crash orders at after_persist` and, if it is to stay so, `stay down`
-    Crash {
-        /// Where.
-        at: CrashPoint,
-        /// Until it is told to restart.
-        stay_down: bool,
-    },
-    /// `restart orders`
-    Restart,
-    /// `clock orders +1h`
-    Clock(i64),
-    /// `unreachable orders acquire from=A times=2`
-    Unreachable {
-        /// Which operation; nothing for every one.
-        operation: Option<String>,
-        /// Whose; nothing for everybody's.
-        from: Option<Label>,
-        /// How often; nothing for ever.
-        times: Option<u32>,
-    },
-    /// `slow ledger write 600ms times=1`: the second half of the step takes this long.
-    Slow {
-        /// Which operation.
-        operation: String,
-        /// How long, in ms.
-        delay_ms: u64,
-        /// How often; nothing for ever.
-        times: Option<u32>,
-    },
-    /// `heal orders`: no faults any more.
-    Heal,
-    /// `alarm orders suppress`
-    Alarm(AlarmAction),
-}
-
 /// What must be true now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectation {
@@ -392,7 +258,8 @@ pub enum Expectation {
     Field {
         /// Which object.
         object: NodeId,
-        /// `token`, `holder`, `mark`, `number`, or a key.
+        /// `token`, `holder`, `mark`, `number`, `phase`, `balance`, `available`, or a key; of an
+        /// account also the name of a transaction, for the state of its hold.
         field: String,
         /// What.
         value: FieldExpected,

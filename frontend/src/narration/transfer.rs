@@ -134,15 +134,17 @@ pub(super) fn message_sentence(here: &str, kind: &TraceKind) -> Option<String> {
         TraceKind::MessageSent { to, summary, .. } => {
             format!("{here} sends to {}: {summary}.", the(to))
         }
-        TraceKind::MessageHeld { to } => {
+        TraceKind::MessageHeld { to, .. } => {
             format!("The message to {} waits to be delivered.", the(to))
         }
         TraceKind::MessageDelayed { to, delay_ms } => {
             format!("The message to {} takes {}.", the(to), span(*delay_ms))
         }
-        TraceKind::MessageDropped { to } => format!("The message to {} is lost.", the(to)),
-        TraceKind::MessageDuplicated { to } => format!("The message to {} is sent twice.", the(to)),
-        TraceKind::MessageReleased { to } => format!("The message to {} may leave.", the(to)),
+        TraceKind::MessageDropped { to, .. } => format!("The message to {} is lost.", the(to)),
+        TraceKind::MessageDuplicated { to, .. } => {
+            format!("The message to {} is sent twice.", the(to))
+        }
+        TraceKind::MessageReleased { to, .. } => format!("The message to {} may leave.", the(to)),
         TraceKind::MessageFailed { to, reason } => {
             let reason = super::reason_words(reason);
             format!("{here} learns that its message did not reach {}: {reason}.", the(to))

@@ -382,8 +382,8 @@ impl Session {
 fn immediate(act: &ObjectAct) -> Option<Control> {
     Some(match act {
         ObjectAct::Rules(update) => Control::Rules(update.clone()),
-        ObjectAct::Crash { at, stay_down } => {
-            Control::Crash(Crash { at: *at, stay_down: *stay_down, n: None })
+        ObjectAct::Crash { at, n, stay_down } => {
+            Control::Crash(Crash { at: *at, stay_down: *stay_down, n: *n })
         }
         ObjectAct::Restart => Control::Restart,
         ObjectAct::Clock(offset_ms) => {

@@ -8,7 +8,7 @@ use super::page::{Page, Question};
 use crate::driver::Driver as _;
 use crate::lesson::Lesson;
 use crate::runner::{Runner, StepReport};
-use crate::script::{Script, Step};
+use crate::script::{Predict, Script, Step};
 use crate::sim_driver::{SimDriver, block_on};
 
 const START_MS: u64 = 1_700_000_000_000;
@@ -66,13 +66,13 @@ pub(super) fn structure(script: &Script, page: &Page) -> Vec<String> {
 
 fn questions(step: &Step, questions: &[Question], found: &mut Found) {
     let id = &step.id;
-    for (_, asked) in &step.predicts {
+    for Predict { id: asked, .. } in &step.predicts {
         let is_there = questions.iter().any(|question| question.id == *asked);
         found.demand(is_there, || format!("step {id}: add ### predict {asked}"));
     }
     for question in questions {
         let name = &question.id;
-        let is_asked = step.predicts.iter().any(|(_, asked)| asked == name);
+        let is_asked = step.predicts.iter().any(|asked| asked.id == *name);
         found.demand(is_asked, || format!("step {id}: the script does not ask {name}"));
         found.demand(said(&question.text), || format!("{name}: ask something"));
         let n_options = question.options.len();
@@ -127,10 +127,10 @@ fn outcomes(
     }
     let step = script.steps.iter().find(|step| step.id == report.step);
     let asked = step.and_then(|step| step.prediction(variant));
-    let question = asked.and_then(|id| lesson.step(&report.step)?.prediction(id));
+    let question = asked.and_then(|asked| lesson.step(&report.step)?.prediction(&asked.id));
     let right = question.and_then(|question| question.options.iter().find(|one| one.right));
     let Some(right) = right else { return };
-    let word = report.last_outcome().map_or("no reply", |outcome| outcome.word());
+    let word = report.answer.as_deref().unwrap_or("no reply");
     found.demand(right.outcome == word, || {
         let step = &report.step;
         format!("[{variant}] step {step}: the right answer is {}, but: {word}", right.outcome)

@@ -19,8 +19,8 @@ use crate::script::{Expectation, FieldExpected, ReplyExpected, Value};
 
 /// How long an expectation about the log is given to become true, in ms: events of alarms
 /// and crashes reach the log a little later than the reply.
-const PATIENCE_MS: u64 = 1_500;
-const AGAIN_MS: u64 = 100;
+pub(super) const PATIENCE_MS: u64 = 1_500;
+pub(super) const AGAIN_MS: u64 = 100;
 
 /// One comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,6 +167,12 @@ fn count(number: u64) -> Fact {
     i64::try_from(number).map_or(Fact::Nothing, Fact::Number)
 }
 
+/// A field of a durable record as text, by the words that scripts use; `nothing` when it
+/// has no value.
+pub fn record_word(record: &ObjectRecord, field: &str) -> String {
+    record_fact(record, field).to_string()
+}
+
 /// A field of a durable record, by the words that scripts use.
 fn record_fact(record: &ObjectRecord, field: &str) -> Fact {
     match record {
@@ -211,7 +217,15 @@ fn record_fact(record: &ObjectRecord, field: &str) -> Fact {
 impl<D: Driver + 'static> Runner<D> {
     /// Compares; what only needs the log to catch up is given a moment.
     pub(super) async fn check(&mut self, expectation: &Expectation) -> Result<Check, String> {
-        let give_up_ms = self.driver.now_ms() + PATIENCE_MS;
+        self.check_within(expectation, PATIENCE_MS).await
+    }
+
+    pub(super) async fn check_within(
+        &mut self,
+        expectation: &Expectation,
+        within_ms: u64,
+    ) -> Result<Check, String> {
+        let give_up_ms = self.driver.now_ms() + within_ms;
         loop {
             self.read_log().await?;
             let (met, found) = self.compare(expectation);
@@ -223,7 +237,7 @@ impl<D: Driver + 'static> Runner<D> {
         }
     }
 
-    async fn read_log(&mut self) -> Result<(), String> {
+    pub(super) async fn read_log(&mut self) -> Result<(), String> {
         let last_seq = self.log.last().map_or(0, |event| event.seq);
         let driver = Rc::clone(&self.driver);
         let news = self.meanwhile(driver.log_after(last_seq)).await?;
@@ -257,7 +271,7 @@ impl<D: Driver + 'static> Runner<D> {
     }
 
     /// The object's latest durable record in the log.
-    fn record(&self, object: &NodeId) -> Option<&ObjectRecord> {
+    pub(super) fn record(&self, object: &NodeId) -> Option<&ObjectRecord> {
         let own = self.log.iter().rev().filter(|event| event.node == *object);
         own.filter_map(|event| event.record.as_ref()).next()
     }

@@ -10,6 +10,8 @@ use protocol::ids::{Count, FencingToken, Label, Name, NodeId, ObjectKind};
 use protocol::lease::{Acquire, ForceRelease, Release, Renew};
 use protocol::object::Request;
 use protocol::shard::{Apply, Op, Open, Seal};
+use protocol::transaction::account::{OpenAccount, ResolveHold};
+use protocol::transaction::coordinator::{ForgetTxn, Recover, ResolveLeg, Run};
 
 use crate::client::Client;
 use crate::script::{Act, Cast, Term, Under, Value};
@@ -29,6 +31,7 @@ impl Desk<'_> {
         let lease_node = |lease: &Name| NodeId::Object(ObjectKind::Lease, lease.clone());
         let resource_node = |name: &Name| NodeId::Object(ObjectKind::Resource, name.clone());
         let shard_node = |name: &Name| NodeId::Object(ObjectKind::Shard, name.clone());
+        let txn_node = |name: &Name| NodeId::Object(ObjectKind::Transaction, name.clone());
         Ok(Some(match act {
             Act::Check { .. } => return Ok(None),
             Act::Acquire { lease, ttl_ms, request, wait_ms, poll: _ } => {
@@ -95,6 +98,26 @@ impl Desk<'_> {
                 }
                 let open = Open { map_epoch: count(*map_epoch)?, state };
                 (shard_node(shard), Request::Open(open))
+            }
+            Act::OpenAccount { account, balance } => {
+                let node = NodeId::Object(ObjectKind::Account, account.clone());
+                (node, Request::OpenAccount(OpenAccount { balance: count(*balance)? }))
+            }
+            Act::Run { transaction, legs, within_ms } => {
+                let run = Run { legs: legs.clone(), vote_within_ms: *within_ms };
+                (txn_node(transaction), Request::Run(run))
+            }
+            Act::Recover { transaction } => (txn_node(transaction), Request::Recover(Recover {})),
+            Act::Forget { transaction } => (txn_node(transaction), Request::Forget(ForgetTxn {})),
+            Act::Resolve { object, about, decision, reason } => {
+                let (about, decision, reason) = (about.clone(), *decision, reason.clone());
+                let request = match object.object_kind() {
+                    Some(ObjectKind::Transaction) => {
+                        Request::ResolveLeg(ResolveLeg { account: about, decision, reason })
+                    }
+                    _ => Request::ResolveHold(ResolveHold { transaction: about, decision, reason }),
+                };
+                (object.clone(), request)
             }
         }))
     }

@@ -3,19 +3,20 @@
 //! Invariant: every name that a script uses has been declared above, so that a slip of the
 //! pen is an error with a line number and not a new object.
 
-use std::collections::BTreeMap;
+mod acts;
+mod objects;
 
-use protocol::control::AlarmAction;
-use protocol::ids::{Label, Name, NodeId, ObjectKind, OffsetMs};
+use protocol::ids::{Label, Name, NodeId, ObjectKind};
 use protocol::invariant::Invariant;
-use protocol::rules::{Preset, RuleValue, RulesUpdate};
-use protocol::trace::CrashPoint;
+use protocol::trace::DeliveryMode;
 
 use super::words::Words;
 use super::{
-    Act, Cast, Command, Expectation, FieldExpected, Line, MessageFault, ObjectAct, Only,
-    ReplyExpected, Script, ScriptError, Step, Under, Value, Variant, parse_duration,
+    Cast, Command, Expectation, FieldExpected, Line, MessageFault, Only, Predict, ReplyExpected,
+    Script, ScriptError, Step, Value, Variant, parse_duration,
 };
+use acts::parse_act;
+use objects::parse_object_act;
 
 type Parsed<T> = Result<T, ScriptError>;
 
@@ -47,7 +48,7 @@ fn parse_line(script: &mut Script, words: &mut Words<'_>) -> Parsed<()> {
     }
     match words.peek() {
         Some("variant") => return parse_variant(script, words),
-        Some("clients" | "lease" | "resource" | "shard") => {
+        Some("clients" | "lease" | "resource" | "shard" | "account" | "transaction") => {
             if !script.steps.is_empty() {
                 return Err(words.error("declare it above the first step"));
             }
@@ -126,13 +127,14 @@ fn parse_step(script: &mut Script, only: Only, words: &mut Words<'_>) -> Parsed<
 fn parse_predict(script: &mut Script, only: Only, words: &mut Words<'_>) -> Parsed<()> {
     words.next("predict")?;
     let id = words.next("the word of the question")?;
+    let by = if words.take("by") { Some(parse_place(&script.cast, words)?) } else { None };
     let Some(step) = script.steps.last_mut() else {
         return Err(words.error("put it into a step"));
     };
     if !step.lines.is_empty() {
         return Err(words.error("ask before anything happens: move it up, right below `step`"));
     }
-    step.predicts.push((only, id));
+    step.predicts.push(Predict { only, id, by });
     Ok(())
 }
 
@@ -154,7 +156,8 @@ fn parse_reply(script: &mut Script, only: Only, words: &mut Words<'_>) -> Parsed
 }
 
 const COMMANDS: &str = "a client's name, start, finish, pause, resume, drop, delay, duplicate, \
-     rules, crash, restart, clock, unreachable, slow, heal, alarm, wait, expect or note";
+     hold, deliver, delivery, rules, crash, restart, clock, unreachable, slow, heal, alarm, wait, \
+     expect or note";
 
 fn parse_in(cast: &Cast, words: &mut Words<'_>) -> Parsed<Command> {
     let first = words.next("a command")?;
@@ -166,19 +169,18 @@ fn parse_in(cast: &Cast, words: &mut Words<'_>) -> Parsed<Command> {
         "finish" => Command::Finish(client(cast, words)?),
         "pause" => Command::Pause(client(cast, words)?),
         "resume" => Command::Resume(client(cast, words)?),
-        "drop" | "delay" | "duplicate" => parse_message(cast, &first, words)?,
-        "rules" | "crash" | "restart" | "clock" | "unreachable" | "slow" | "heal" | "alarm" => {
-            let object = object(cast, words)?;
-            let act = parse_object_act(cast, &first, &object, words)?;
-            Command::Object(object, act)
+        "drop" | "delay" | "duplicate" if matches!(words.peek(), Some("request" | "reply")) => {
+            parse_message(cast, &first, words)?
         }
-        "wait" if words.take("until") => {
-            let lease = object_of(cast, ObjectKind::Lease, words)?;
-            if !words.take("expires") {
-                return Err(words.error("write: wait until orders expires"));
-            }
-            Command::WaitExpiry(lease)
+        "drop" | "duplicate" if words.take("waiting") => {
+            parse_object(cast, &format!("{first} waiting"), words)?
         }
+        "rules" | "crash" | "restart" | "clock" | "unreachable" | "slow" | "heal" | "alarm"
+        | "hold" | "drop" | "delay" | "duplicate" | "deliver" => parse_object(cast, &first, words)?,
+        "delivery" if words.take("manual") => Command::Delivery(DeliveryMode::Manual),
+        "delivery" if words.take("auto") => Command::Delivery(DeliveryMode::Auto),
+        "delivery" => return Err(words.error("write: delivery manual, or delivery auto")),
+        "wait" if words.take("until") => parse_wait_until(cast, words)?,
         "wait" => Command::Wait(duration(words, "how long: wait 500ms")?),
         "expect" => Command::Expect(parse_expectation(cast, words)?),
         "note" => Command::Note(words.next("the text, in quotation marks")?),
@@ -192,112 +194,22 @@ fn parse_in(cast: &Cast, words: &mut Words<'_>) -> Parsed<Command> {
     })
 }
 
-const ACTS: &str = "acquire, await, renew, release, force-release, check, claim, read, write, \
-     apply, seal or open";
-
-fn parse_act(cast: &Cast, words: &mut Words<'_>) -> Parsed<Act> {
-    let verb = words.next(&format!("what the client does: {ACTS}"))?;
-    Ok(match verb.as_str() {
-        "acquire" | "await" | "renew" | "release" | "force-release" | "check" => {
-            let lease = object_of(cast, ObjectKind::Lease, words)?;
-            parse_lease_act(cast, &verb, lease, words)?
-        }
-        "claim" | "read" | "write" => {
-            let resource = object_of(cast, ObjectKind::Resource, words)?;
-            parse_resource_act(cast, &verb, resource, words)?
-        }
-        "apply" | "seal" | "open" => {
-            let shard = object_of(cast, ObjectKind::Shard, words)?;
-            parse_shard_act(cast, &verb, shard, words)?
-        }
-        other => return Err(words.error(format!("a client cannot {other:?}: use {ACTS}"))),
-    })
+fn parse_object(cast: &Cast, verb: &str, words: &mut Words<'_>) -> Parsed<Command> {
+    let object = object(cast, words)?;
+    let act = parse_object_act(cast, verb, &object, words)?;
+    Ok(Command::Object(object, act))
 }
 
-fn parse_lease_act(cast: &Cast, verb: &str, lease: Name, words: &mut Words<'_>) -> Parsed<Act> {
-    let token = |words: &mut Words<'_>| {
-        words.named("token").map(|text| value(cast, words, &text)).transpose()
-    };
-    Ok(match verb {
-        "acquire" | "await" => {
-            let ttl_ms = ttl(words)?;
-            let request = optional_label(words, "request")?;
-            let wait = words.named("wait").map(|text| parse_duration(&text)).transpose();
-            let wait_ms = wait.map_err(|problem| words.error(problem))?;
-            let wait_ms = wait_ms.map(TryInto::try_into).transpose();
-            let wait_ms = wait_ms.map_err(|problem| words.error(format!("wait: {problem}")))?;
-            let poll = verb == "await";
-            if poll && (request.is_none() || wait_ms.is_none()) {
-                return Err(words.error("to wait in the queue add request=r1 wait=2s"));
-            }
-            Act::Acquire { lease, ttl_ms, request, wait_ms, poll }
-        }
-        "renew" => Act::Renew { lease, ttl_ms: ttl(words)?, token: token(words)? },
-        "release" => Act::Release { lease, token: token(words)? },
-        "force-release" => {
-            let token = token(words)?;
-            let Some(token) = token else {
-                return Err(words.error("say which grant, so that no other is ended: token=1"));
-            };
-            let reason = words.named("reason");
-            let Some(reason) = reason else {
-                return Err(words.error("say why, for the log: reason=\"A does not answer\""));
-            };
-            Act::ForceRelease { lease, token, reason }
-        }
-        _ => Act::Check { lease },
-    })
-}
-
-fn parse_resource_act(
-    cast: &Cast,
-    verb: &str,
-    resource: Name,
-    words: &mut Words<'_>,
-) -> Parsed<Act> {
-    let shows_nothing = words.flag("token=none");
-    let lease = words.named("lease").map(|name| declared(cast, ObjectKind::Lease, &name, words));
-    let lease = lease.transpose()?;
-    let token = words.named("token").map(|text| value(cast, words, &text)).transpose()?;
-    if lease.is_none() && !shows_nothing && cast.only_lease().is_none() {
-        return Err(words.error("say under which lease: lease=orders"));
+fn parse_wait_until(cast: &Cast, words: &mut Words<'_>) -> Parsed<Command> {
+    if words.peek().is_some_and(|word| word.contains('=')) {
+        let (object, field, value) = parse_field(cast, words, "wait until t1.phase=done_commit")?;
+        return Ok(Command::WaitField { object, field, value });
     }
-    let under = Under { lease, token };
-    Ok(match verb {
-        "claim" => Act::Claim { resource, under },
-        "read" => {
-            let key = words.next("the key: A read ledger balance")?;
-            let key = label(words, key)?;
-            Act::Read { resource, key, under: (!shows_nothing).then_some(under) }
-        }
-        _ => {
-            let id = optional_label(words, "id")?;
-            let seq = optional_number(words, "seq")?;
-            let (key, value) = assignment(cast, words, "A write ledger balance=100")?;
-            Act::Write { resource, key, value, under, id, seq }
-        }
-    })
-}
-
-fn parse_shard_act(cast: &Cast, verb: &str, shard: Name, words: &mut Words<'_>) -> Parsed<Act> {
-    let map_epoch = optional_number(words, "epoch")?;
-    let needed =
-        |words: &Words<'_>| map_epoch.ok_or_else(|| words.error("say under which map: epoch=2"));
-    Ok(match verb {
-        "apply" => {
-            let id = optional_label(words, "id")?;
-            let word = words.next("the operation: apples=3, or apples+=3 to add")?;
-            let Some((key, amount)) = word.split_once('=') else {
-                return Err(words.error("write the operation as apples=3, or apples+=3 to add"));
-            };
-            let add = key.ends_with('+');
-            let key = label(words, key.trim_end_matches('+').to_owned())?;
-            let value = value(cast, words, amount)?;
-            Act::Apply { shard, key, add, value, id, map_epoch }
-        }
-        "seal" => Act::Seal { shard, map_epoch: needed(words)? },
-        _ => Act::Open { shard, map_epoch: needed(words)?, copy: words.flag("copy") },
-    })
+    let lease = object_of(cast, ObjectKind::Lease, words)?;
+    if !words.take("expires") {
+        return Err(words.error("write: wait until orders expires"));
+    }
+    Ok(Command::WaitExpiry(lease))
 }
 
 fn parse_message(cast: &Cast, verb: &str, words: &mut Words<'_>) -> Parsed<Command> {
@@ -319,126 +231,6 @@ fn parse_message(cast: &Cast, verb: &str, words: &mut Words<'_>) -> Parsed<Comma
     Ok(Command::Message(client, fault))
 }
 
-fn parse_object_act(
-    cast: &Cast,
-    verb: &str,
-    object: &NodeId,
-    words: &mut Words<'_>,
-) -> Parsed<ObjectAct> {
-    Ok(match verb {
-        "rules" => ObjectAct::Rules(parse_rules(object, words)?),
-        "crash" => {
-            let stay_down = words.take_all(&["and", "stay", "down"]);
-            let at = if words.take("at") { Some(words.next("the point")?) } else { None };
-            let point = |word: &str| CrashPoint::ALL.into_iter().find(|at| at.as_str() == word);
-            let Some(at) = at.map_or(Some(CrashPoint::Now), |word| point(&word)) else {
-                let points = CrashPoint::ALL.map(CrashPoint::as_str);
-                return Err(words.error(format!("use one of {}", points.join(", "))));
-            };
-            let stay_down = stay_down || words.take_all(&["and", "stay", "down"]);
-            ObjectAct::Crash { at, stay_down }
-        }
-        "restart" => ObjectAct::Restart,
-        "clock" => ObjectAct::Clock(parse_offset(words)?),
-        "unreachable" => {
-            let (from, times) = (parse_from(cast, words)?, parse_times(words)?);
-            let operation = words.peek().map(str::to_owned);
-            if operation.is_some() {
-                words.next("the operation")?;
-            }
-            ObjectAct::Unreachable { operation, from, times }
-        }
-        "slow" => {
-            let times = parse_times(words)?;
-            let operation = words.next("the operation: slow ledger write 600ms")?;
-            let delay_ms = duration(words, "how long: slow ledger write 600ms")?;
-            ObjectAct::Slow { operation, delay_ms, times }
-        }
-        "heal" => ObjectAct::Heal,
-        _ => {
-            let action = match words.next("what: suppress, resume or fire")?.as_str() {
-                "suppress" => AlarmAction::Suppress,
-                "resume" => AlarmAction::Resume,
-                "fire" => AlarmAction::Fire,
-                other => {
-                    return Err(words.error(format!("{other:?}: use suppress, resume or fire")));
-                }
-            };
-            ObjectAct::Alarm(action)
-        }
-    })
-}
-
-fn parse_rules(object: &NodeId, words: &mut Words<'_>) -> Parsed<RulesUpdate> {
-    let preset = if words.take("published") {
-        Some(Preset::Published)
-    } else if words.take("repaired") {
-        Some(Preset::Repaired)
-    } else {
-        None
-    };
-    let pairs = words.pairs("guard=strict, or remember_write_ids=off")?;
-    if preset.is_none() && pairs.is_empty() {
-        return Err(words.error("add published, repaired, or a rule: guard=none"));
-    }
-    let value = |text: String| match text.as_str() {
-        "on" => RuleValue::Switch(true),
-        "off" => RuleValue::Switch(false),
-        _ => RuleValue::Choice(text),
-    };
-    let set: BTreeMap<_, _> = pairs.into_iter().map(|(name, text)| (name, value(text))).collect();
-    let update = RulesUpdate { preset, set };
-    check_rules(object, &update).map_err(|problem| words.error(problem))?;
-    Ok(update)
-}
-
-/// A rule that the object does not have is found when the script is read, not when it runs.
-fn check_rules(object: &NodeId, update: &RulesUpdate) -> Result<(), String> {
-    use protocol::rules::{BadRule, Rules};
-    fn check<R: Rules>(update: &RulesUpdate) -> Result<(), BadRule> {
-        R::repaired().updated(update).map(|_| ())
-    }
-    let checked = match object.object_kind() {
-        Some(ObjectKind::Lease) => check::<protocol::lease::LeaseRules>(update),
-        Some(ObjectKind::Resource) => check::<protocol::fence::FenceRules>(update),
-        Some(ObjectKind::Shard) => check::<protocol::shard::ShardRules>(update),
-        Some(ObjectKind::Account | ObjectKind::Transaction) => {
-            check::<protocol::transaction::TwoPhaseRules>(update)
-        }
-        None => Ok(()),
-    };
-    checked.map_err(|bad| bad.to_string().replace("true or false", "on or off"))
-}
-
-fn parse_offset(words: &mut Words<'_>) -> Parsed<i64> {
-    let text = words.next("by how much: +1h, -1h or 0")?;
-    if text == "0" {
-        return Ok(0);
-    }
-    let (sign, rest) = match text.strip_prefix('+') {
-        Some(rest) => (1, rest),
-        None => (-1, text.strip_prefix('-').unwrap_or("")),
-    };
-    let offset = parse_duration(rest).ok().and_then(|ms| i64::try_from(ms).ok());
-    let offset = offset.map(|ms| sign * ms).filter(|ms| OffsetMs::try_from(*ms).is_ok());
-    offset.ok_or_else(|| words.error("say by how much, with a sign: +1h, -1h or 0"))
-}
-
-fn parse_from(cast: &Cast, words: &mut Words<'_>) -> Parsed<Option<Label>> {
-    let text = words.named("from");
-    let Some(name) = text else { return Ok(None) };
-    declared_client(cast, &name, words).map(Some)
-}
-
-fn parse_times(words: &mut Words<'_>) -> Parsed<Option<u32>> {
-    let number = optional_number(words, "times")?;
-    let times = number.map(|n| u32::try_from(n).ok().filter(|n| *n > 0));
-    match times {
-        Some(None) => Err(words.error("use a number from 1 on: times=2")),
-        times => Ok(times.flatten()),
-    }
-}
-
 fn parse_expectation(cast: &Cast, words: &mut Words<'_>) -> Parsed<Expectation> {
     if words.take_all(&["all", "invariants", "hold"]) {
         return Ok(Expectation::AllHold);
@@ -456,6 +248,15 @@ fn parse_expectation(cast: &Cast, words: &mut Words<'_>) -> Parsed<Expectation> 
     }
     let example = "expect ledger.balance=110, expect broken no_lost_update, \
          expect holds one_holder, or expect all invariants hold";
+    let (object, field, value) = parse_field(cast, words, example)?;
+    Ok(Expectation::Field { object, field, value })
+}
+
+fn parse_field(
+    cast: &Cast,
+    words: &mut Words<'_>,
+    example: &str,
+) -> Parsed<(NodeId, String, FieldExpected)> {
     let word = words.next(&format!("what: {example}"))?;
     let field = word.split_once('=').and_then(|(left, want)| Some((left.split_once('.')?, want)));
     let Some(((name, field), want)) = field else {
@@ -465,7 +266,17 @@ fn parse_expectation(cast: &Cast, words: &mut Words<'_>) -> Parsed<Expectation> 
         .cloned()
         .ok_or_else(|| words.error(format!("{name} is not declared above")))?;
     let value = field_expected(cast, words, want)?;
-    Ok(Expectation::Field { object, field: field.to_owned(), value })
+    Ok((object, field.to_owned(), value))
+}
+
+fn parse_place(cast: &Cast, words: &mut Words<'_>) -> Parsed<(NodeId, String)> {
+    let example = "predict told by bob.balance";
+    let word = words.next(&format!("where the answer will be: {example}"))?;
+    let place = word.split_once('.');
+    let Some((name, field)) = place else { return Err(words.error(format!("write: {example}"))) };
+    let object = find_object(cast, name).cloned();
+    let object = object.ok_or_else(|| words.error(format!("{name} is not declared above")))?;
+    Ok((object, field.to_owned()))
 }
 
 fn field_expected(cast: &Cast, words: &Words<'_>, text: &str) -> Parsed<FieldExpected> {
@@ -490,13 +301,6 @@ fn value(cast: &Cast, words: &Words<'_>, text: &str) -> Parsed<Value> {
         declared_client(cast, client.as_str(), words)?;
     }
     Ok(value)
-}
-
-fn ttl(words: &mut Words<'_>) -> Parsed<protocol::ids::TtlMs> {
-    let text = words.named("ttl");
-    let text = text.ok_or_else(|| words.error("say how long the lease is to last: ttl=2s"))?;
-    let ms = parse_duration(&text).map_err(|problem| words.error(problem))?;
-    ms.try_into().map_err(|problem| words.error(format!("ttl in ms: {problem}")))
 }
 
 fn duration(words: &mut Words<'_>, what: &str) -> Parsed<u64> {

@@ -2,13 +2,14 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use protocol::control::AlarmAction;
-use protocol::ids::Label;
+use protocol::control::{AlarmAction, FaultAction, OutboxAction};
+use protocol::ids::{Label, Name};
 use protocol::rules::Preset;
+use protocol::trace::DeliveryMode;
 
 use super::{
-    Act, Command, Expectation, FieldExpected, Line, MessageFault, ObjectAct, Only, ReplyExpected,
-    Script, Step, Under, duration_text,
+    Act, Command, Expectation, FieldExpected, Line, MessageFault, ObjectAct, Only, Predict,
+    ReplyExpected, Script, Step, Under, duration_text,
 };
 
 impl Display for Script {
@@ -31,8 +32,12 @@ impl Display for Script {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}step {} \"{}\"", self.only, self.id, self.title)?;
-        for (only, id) in &self.predicts {
-            writeln!(f, "  {only}predict {id}")?;
+        for Predict { only, id, by } in &self.predicts {
+            write!(f, "  {only}predict {id}")?;
+            if let Some((object, field)) = by {
+                write!(f, " by {}.{field}", object.name())?;
+            }
+            writeln!(f)?;
         }
         self.lines.iter().try_for_each(|line| fmt_line(f, "  ", line))
     }
@@ -66,6 +71,7 @@ impl Display for FieldExpected {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(value) => value.fmt(f),
+            Self::Word(word) if word.contains(char::is_whitespace) => write!(f, "\"{word}\""),
             Self::Word(word) => f.write_str(word),
         }
     }
@@ -94,6 +100,11 @@ impl Display for Command {
             Self::Object(object, act) => fmt_object_act(f, object.name(), act),
             Self::Wait(ms) => write!(f, "wait {}", duration_text(*ms)),
             Self::WaitExpiry(lease) => write!(f, "wait until {lease} expires"),
+            Self::WaitField { object, field, value } => {
+                write!(f, "wait until {}.{field}={value}", object.name())
+            }
+            Self::Delivery(DeliveryMode::Manual) => f.write_str("delivery manual"),
+            Self::Delivery(DeliveryMode::Auto) => f.write_str("delivery auto"),
             Self::Expect(expectation) => write!(f, "expect {expectation}"),
             Self::Note(text) => write!(f, "note \"{text}\""),
         }
@@ -103,6 +114,20 @@ impl Display for Command {
 impl Display for Act {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OpenAccount { account, balance } => write!(f, "open {account} balance={balance}"),
+            Self::Run { transaction, legs, within_ms } => {
+                write!(f, "run {transaction}")?;
+                for leg in legs.as_slice() {
+                    write!(f, " {}{:+}", leg.account, leg.delta.get())?;
+                }
+                fmt_optional(f, "within", within_ms.map(|ms| duration_text(ms.get())))
+            }
+            Self::Recover { transaction } => write!(f, "recover {transaction}"),
+            Self::Resolve { object, about, decision, reason } => {
+                let (object, reason) = (object.name(), reason.as_str());
+                write!(f, "resolve {object} {about}={decision} reason=\"{reason}\"")
+            }
+            Self::Forget { transaction } => write!(f, "forget {transaction}"),
             Self::Acquire { lease, ttl_ms, request, wait_ms, poll } => {
                 let verb = if *poll { "await" } else { "acquire" };
                 write!(f, "{verb} {lease} ttl={}", duration_text(ttl_ms.get()))?;
@@ -177,9 +202,27 @@ fn fmt_object_act(f: &mut Formatter<'_>, object: &str, act: &ObjectAct) -> fmt::
             write!(f, "rules {object}{preset}")?;
             update.set.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
         }
-        ObjectAct::Crash { at, stay_down } => {
-            let stay_down = if *stay_down { " and stay down" } else { "" };
-            write!(f, "crash {object} at {}{stay_down}", at.as_str())
+        ObjectAct::Crash { at, n, stay_down } => {
+            write!(f, "crash {object} at {}", at.as_str())?;
+            fmt_optional(f, "n", *n)?;
+            f.write_str(if *stay_down { " and stay down" } else { "" })
+        }
+        ObjectAct::Network { action, message, to, delay_ms, times } => {
+            let verb = match action {
+                FaultAction::Hold => "hold",
+                FaultAction::Delay => "delay",
+                FaultAction::Duplicate => "duplicate",
+                FaultAction::Drop | FaultAction::Unreachable | FaultAction::SlowStore => "drop",
+            };
+            write!(f, "{verb} {object} {message}")?;
+            if let Some(ms) = delay_ms {
+                write!(f, " {}", duration_text(*ms))?;
+            }
+            fmt_optional(f, "to", to.as_ref())?;
+            fmt_optional(f, "times", *times)
+        }
+        ObjectAct::Waiting { action, message, to, nth } => {
+            fmt_waiting(f, object, *action, (message, to.as_ref(), *nth))
         }
         ObjectAct::Restart => write!(f, "restart {object}"),
         ObjectAct::Clock(0) => write!(f, "clock {object} 0"),
@@ -209,6 +252,22 @@ fn fmt_object_act(f: &mut Formatter<'_>, object: &str, act: &ObjectAct) -> fmt::
             write!(f, "alarm {object} {word}")
         }
     }
+}
+
+fn fmt_waiting(
+    f: &mut Formatter<'_>,
+    object: &str,
+    action: OutboxAction,
+    (message, to, nth): (&str, Option<&Name>, u64),
+) -> fmt::Result {
+    let verb = match action {
+        OutboxAction::Deliver => "deliver",
+        OutboxAction::Drop => "drop waiting",
+        OutboxAction::Duplicate => "duplicate waiting",
+    };
+    write!(f, "{verb} {object} {message}")?;
+    fmt_optional(f, "to", to)?;
+    fmt_optional(f, "nth", (nth > 1).then_some(nth))
 }
 
 fn fmt_optional(f: &mut Formatter<'_>, name: &str, value: Option<impl Display>) -> fmt::Result {

@@ -9,13 +9,16 @@ lease orders
 resource ledger
 shard stock
 shard stock-2
+account alice
+account bob
+transaction t1
 [published] rules orders published
 rules ledger guard=strict remember_write_ids=off
 rules ledger repaired
 
 step work "A works"
   predict why
-  [repaired] predict other
+  [repaired] predict other by ledger.balance
   A acquire orders ttl=2s
     -> granted token=1
   A acquire orders ttl=1500ms request=r1 wait=3s
@@ -37,6 +40,15 @@ step work "A works"
   A apply stock apples=3
   A seal stock epoch=2
   A open stock-2 epoch=2 copy
+  A open alice balance=100
+  A run t1 alice-30 bob+30
+  start A run t1 alice-30 bob+30 within=2s
+  finish A
+    -> aborted reason="insufficient_funds: alice"
+  A recover t1
+  A resolve bob t1=abort reason="the bank called"
+  A resolve t1 bob=commit reason="so did the other bank"
+  A forget t1
 
 [published|repaired] step faults "Everything breaks"
   pause A
@@ -48,7 +60,19 @@ step work "A works"
   duplicate request from A
   crash orders at after_persist
   crash orders at now and stay down
+  crash t1 at after_nth_vote n=2
+  crash t1 at after_decision and stay down
   restart orders
+  hold t1 commit to=bob times=1
+  drop alice vote
+  delay t1 * 300ms to=alice
+  duplicate t1 prepare times=2
+  delivery manual
+  deliver t1 prepare to=alice
+  deliver t1 prepare nth=2
+  drop waiting alice vote
+  duplicate waiting t1 commit to=bob
+  delivery auto
   clock orders +1h
   clock orders -1500ms
   clock orders 0
@@ -59,6 +83,7 @@ step work "A works"
   alarm orders suppress
   wait 500ms
   wait until orders expires
+  wait until t1.phase=done_commit
   expect broken no_older_effect
   expect holds one_holder
   expect all invariants hold
@@ -92,7 +117,8 @@ fn comments_and_blank_lines_say_nothing() {
 
 #[test]
 fn a_mistake_is_reported_with_its_line_and_what_to_do() {
-    let head = "variant v \"V\"\nclients A\nlease orders\nresource ledger\n";
+    let head = "variant v \"V\"\nclients A\nlease orders\nresource ledger\n\
+        account alice bob\ntransaction t1\n";
     let cases = [
         ("A aquire orders ttl=1s", "a client cannot \"aquire\": use acquire, await"),
         ("A acquire orders", "say how long the lease is to last: ttl=2s"),
@@ -117,17 +143,37 @@ fn a_mistake_is_reported_with_its_line_and_what_to_do() {
         ("-> granted", "put it below a command that gets a reply"),
         ("[w] pause A", "[w] is no variant of this script (known: v)"),
         ("predict why", "put it into a step"),
+        ("predict why by balance", "write: predict told by bob.balance"),
         ("note \"open", "close the quotation mark"),
         ("force", "there is no command \"force\""),
         ("A force-release orders token=1", "say why, for the log"),
         ("lease orders", "orders is declared already: choose another name"),
         ("lease Orders", "\"Orders\" is not a name: use 1 to 64 of a-z"),
         ("delay request from A", "add how long: 800ms"),
+        ("A open alice", "say with what: open alice balance=100"),
+        ("A run t1", "0 legs: use 1 to 16"),
+        ("A run t1 alice-30", "the legs add up to -30"),
+        ("A run t1 alice-30 carol+30", "carol is no account: declare it above"),
+        ("A run t1 alice 30", "write the legs as in: run t1 alice-30 bob+30"),
+        ("A run t1 alice-30 bob+30 within=1ms", "within: "),
+        ("A run orders alice-30 bob+30", "orders is no transaction"),
+        ("A resolve bob t1=abort", "reason: say why, in 1 to 200 characters"),
+        ("A resolve ledger t1=abort reason=x", "only a hold can be resolved"),
+        ("A resolve bob alice=abort reason=x", "alice is no transaction"),
+        ("A resolve bob t1=maybe reason=x", "\"maybe\": use commit or abort"),
+        ("hold t1 letter", "\"letter\" is no message: use prepare, vote"),
+        ("hold t1 commit to=nobody", "to=nobody: it is no object declared above"),
+        ("delay t1 commit", "add how long: delay t1 commit 300ms"),
+        ("deliver t1 commit nth=0", "count from 1"),
+        ("delivery slow", "write: delivery manual, or delivery auto"),
+        ("crash orders at after_decision", "only a transaction passes this point"),
+        ("crash t1 at after_decision n=2", "`n` belongs to `after_nth_vote`"),
+        ("wait until t1=done", "write: wait until t1.phase=done_commit"),
         ("variant v \"V\"", "there is a variant v already"),
     ];
     for (line, problem) in cases {
         let error = parse(&format!("{head}{line}")).expect_err(line);
-        assert_eq!(error.line, 5, "{line}");
+        assert_eq!(error.line, 7, "{line}");
         assert!(error.problem.contains(problem), "{line}: {}", error.problem);
     }
 }

@@ -133,12 +133,16 @@ impl World {
         self.answers.get(&ticket).cloned()
     }
 
-    /// A person's act on an object.
+    /// A person's act on an object, or on the network of the whole lab.
     pub fn control(
         &mut self,
         node: &NodeId,
         control: Control,
     ) -> Result<ControlReply, ControlRefused> {
+        if let (NodeId::Lab, Control::Delivery(Delivery { mode })) = (node, &control) {
+            self.set_delivery(*mode);
+            return Ok(ControlReply::DeliverySet { mode: *mode });
+        }
         self.add_object(node);
         let now_ms = self.now_ms;
         let Some(object) = self.objects.get_mut(node) else {

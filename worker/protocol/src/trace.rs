@@ -576,9 +576,10 @@ pub enum TraceKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reply_to: Option<MessageId>,
     },
-    /// It waits to be delivered by hand.
+    /// It waits to be delivered by hand, under this number in the sender's outbox.
     MessageHeld {
         to: NodeId,
+        number: u64,
     },
     /// It waits this long.
     MessageDelayed {
@@ -588,14 +589,17 @@ pub enum TraceKind {
     /// It was thrown away.
     MessageDropped {
         to: NodeId,
+        number: u64,
     },
-    /// It is sent once more.
+    /// It is sent once more. `number` is that of the second one.
     MessageDuplicated {
         to: NodeId,
+        number: u64,
     },
     /// A person let a held message go.
     MessageReleased {
         to: NodeId,
+        number: u64,
     },
     /// It could not be delivered, and the sender knows: `down`, `unreachable`, `crashed`.
     MessageFailed {

@@ -85,8 +85,12 @@ impl Lab {
     }
 
     pub(super) fn control(&self, to: &NodeId, control: &Control) -> Result<ControlReply> {
-        let kind = to.object_kind().context("only objects can be controlled")?;
-        let object = format!("/objects/{}/{}", kind.as_str(), to.name());
+        let object = match (to.object_kind(), control) {
+            (Some(kind), _) => format!("/objects/{}/{}", kind.as_str(), to.name()),
+            // Of the lab as a whole.
+            (None, Control::Delivery(_)) => String::new(),
+            (None, _) => bail!("only objects can be controlled"),
+        };
         let (path, body) = match control {
             Control::Rules(body) => (format!("{object}/rules"), serde_json::to_value(body)?),
             Control::Crash(body) => (format!("{object}/crash"), serde_json::to_value(body)?),

@@ -207,7 +207,8 @@ fn step_page(
     .into_any()
 }
 
-/// The outcome of the last request of a step, once the cursor has seen it.
+/// What answers the question of a step, once the cursor has seen it: the last reply, or the
+/// field that the script names.
 fn outcome_of(session: Session, step: usize) -> Option<String> {
     if session.n_run.get() < step || (session.stepping.get() && session.n_run.get() == step) {
         return None;
@@ -215,6 +216,15 @@ fn outcome_of(session: Session, step: usize) -> Option<String> {
     let (start, end) = (session.end_of_step(step - 1), session.end_of_step(step));
     if session.cursor.get() < session.rest_of_step(step) {
         return None;
+    }
+    if let Some((object, field)) = session.decided_by(step) {
+        return session.playback.with(|log| {
+            let record = (0..end).rev().find_map(|index| {
+                log.event(index).filter(|event| event.node == object)?;
+                log.record(index)
+            });
+            record.map(|record| lessons::runner::record_word(record, &field))
+        });
     }
     session.playback.with(|log| {
         (start..end).rev().find_map(|index| match &log.event(index)?.kind {

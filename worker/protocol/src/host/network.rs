@@ -180,7 +180,8 @@ impl<M: Machine> Host<M> {
         let id = Some(&message_id);
         match fault.as_ref().map(|fault| fault.action) {
             Some(FaultAction::Drop) => {
-                self.push(now_ms, id, TraceKind::MessageDropped { to }, None, turn);
+                let kind = TraceKind::MessageDropped { to, number: message.id };
+                self.push(now_ms, id, kind, None, turn);
                 return;
             }
             Some(FaultAction::Hold) => message.held = true,
@@ -191,21 +192,23 @@ impl<M: Machine> Host<M> {
                 self.push(now_ms, id, kind, None, turn);
             }
             Some(FaultAction::Duplicate) => {
-                let kind = TraceKind::MessageDuplicated { to: to.clone() };
-                self.push(now_ms, id, kind, None, turn);
-                self.put(message.clone(), turn);
                 self.record.n_messages += 1;
-                message.id = self.record.n_messages;
+                let number = self.record.n_messages;
+                let kind = TraceKind::MessageDuplicated { to: to.clone(), number };
+                self.push(now_ms, id, kind, None, turn);
+                self.keep(now_ms, message.clone(), turn);
+                message.id = number;
             }
             Some(FaultAction::Unreachable | FaultAction::SlowStore) | None => {}
         }
-        if message.held {
-            self.push(now_ms, id, TraceKind::MessageHeld { to }, None, turn);
-        }
-        self.put(message, turn);
+        self.keep(now_ms, message, turn);
     }
 
-    fn put(&mut self, message: Outgoing, turn: &mut Turn<M>) {
+    fn keep(&mut self, now_ms: u64, message: Outgoing, turn: &mut Turn<M>) {
+        if message.held {
+            let kind = TraceKind::MessageHeld { to: message.to.clone(), number: message.id };
+            self.push(now_ms, Some(&message.message_id), kind, None, turn);
+        }
         turn.sent.push(message.id);
         self.record.outbox.push(message);
         if self.record.outbox.len() > OUTBOX_MAX {
@@ -275,18 +278,22 @@ impl<M: Machine> Host<M> {
                 message.held = false;
                 message.sent_ms = now_ms;
                 message.due_ms = now_ms;
-                (TraceKind::MessageReleased { to }, ControlReply::MessageReleased { id })
+                let kind = TraceKind::MessageReleased { to, number: id };
+                (kind, ControlReply::MessageReleased { id })
             }
             OutboxAction::Drop => {
                 self.record.outbox.remove(index);
-                (TraceKind::MessageDropped { to }, ControlReply::MessageDropped { id })
+                let kind = TraceKind::MessageDropped { to, number: id };
+                (kind, ControlReply::MessageDropped { id })
             }
             OutboxAction::Duplicate => {
                 self.record.n_messages += 1;
                 let copy = Outgoing { id: self.record.n_messages, ..message.clone() };
                 let id = copy.id;
-                self.put(copy, turn);
-                (TraceKind::MessageDuplicated { to }, ControlReply::MessageDuplicated { id })
+                let kind = TraceKind::MessageDuplicated { to, number: id };
+                self.push(now_ms, Some(&message_id), kind, None, turn);
+                self.keep(now_ms, copy, turn);
+                return ControlReply::MessageDuplicated { id };
             }
         };
         self.push(now_ms, Some(&message_id), kind, None, turn);
